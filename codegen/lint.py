@@ -9,13 +9,13 @@ from toolkit.codegen.schema.flatten import flatten
 from toolkit.spec.checks.keywords import find_misspelt_hints, find_misspelt_keywords
 from toolkit.spec.lint import estimate_tokens, lint_spec
 from toolkit.spec.model import ToolSpec
-from toolkit.spec.problems import Finding
+from toolkit.spec.problems import Finding, extend_pointer
 
 
 def schema_mistakes(spec: ToolSpec) -> list[Finding]:
     """Why a tool's schemas cannot become types."""
     return [
-        Finding(message, spec.source, place + pointer)
+        Finding(message, spec.source, extend_pointer(place, pointer))
         for place, _, mistakes in _flatten_schemas(spec)
         for message, pointer in mistakes
     ]
@@ -25,22 +25,26 @@ def schema_findings(spec: ToolSpec) -> Iterator[Finding]:
     """Mistakes and other findings with their pointers, in the order of the schemas."""
     for place, document, mistakes in _flatten_schemas(spec):
         for message, pointer in (*mistakes, *document.findings):
-            yield Finding(message, spec.source, place + pointer)
+            yield Finding(message, spec.source, extend_pointer(place, pointer))
 
 
 def imported_findings(spec: ToolSpec, count_tokens: Callable[[str], int] = estimate_tokens) -> list[Finding]:
     """What the author of an imported tool can improve: the reader of the project cannot."""
     found = [
-        Finding(message, spec.source, place + pointer)
+        Finding(message, spec.source, extend_pointer(f"{spec.pointer}/{key}", pointer))
+        for key, schema in (("inputSchema", spec.input_schema), ("outputSchema", spec.output_schema))
+        for message, pointer in find_misspelt_keywords(schema, in_yaml=False)
+    ]
+    found += [
+        Finding(message, spec.source, extend_pointer(f"{spec.pointer}/annotations", pointer))
+        for message, pointer in find_misspelt_hints(spec.annotations)
+    ]
+    reported = {finding.pointer for finding in found}  # the same mistake as below, with the way out
+    found += [
+        Finding(message, spec.source, extend_pointer(place, pointer))
         for place, document, _ in _flatten_schemas(spec)
         for message, pointer in document.findings
-    ]
-    for key, schema in (("inputSchema", spec.input_schema), ("outputSchema", spec.output_schema)):
-        for message, pointer in find_misspelt_keywords(schema, in_yaml=False):
-            found.append(Finding(message, spec.source, f"{spec.pointer}/{key}{pointer}"))
-    found += [
-        Finding(message, spec.source, f"{spec.pointer}/annotations{pointer}")
-        for message, pointer in find_misspelt_hints(spec.annotations)
+        if extend_pointer(place, pointer) not in reported
     ]
     return [*found, *lint_spec(spec, count_tokens)]
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolkit.codegen.lint import imported_findings, schema_findings, schema_mistakes
-from toolkit.jsonschema.pointer import split_pointer
 from toolkit.spec.lint import lint_spec
 from toolkit.spec.places.locate import locate
-from toolkit.spec.problems import Finding, below
+from toolkit.spec.problems import Finding, extend_pointer
 
 if TYPE_CHECKING:
     from toolkit.adapters.lint import Target
@@ -73,6 +71,5 @@ def _find_for_tool(spec: ToolSpec, target: Target) -> Iterator[LintRow]:
 
     schema = JsonObject(dict[str, object](spec.input_schema))
     for remark in lint_for(target, ToolDefinition(spec.wire_name, spec.long_description or spec.description, schema)):
-        # Pointers into the spec file: those are safe to print.
-        pointer = reduce(below, split_pointer(remark.pointer), spec.pointer)
+        pointer = extend_pointer(spec.pointer, remark.pointer)
         yield LintRow(Finding(remark.message, spec.source, pointer), spec.wire_name, remark.effect)

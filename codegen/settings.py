@@ -105,7 +105,8 @@ def find_settings(start: Path) -> Settings:
             if table is not None:
                 return read_settings(folder, table)
     raise NoSettings(
-        "found no pyproject.toml with a [tool.toolkit] table in this folder or above; add one with at least\n\n"
+        "found no pyproject.toml with a [tool.toolkit] table in this folder or above; go to the folder of your project, "
+        "make a project with `toolkit init NAME`, or add a table with at least\n\n"
         '    [tool.toolkit]\n    specs = "acme/tools"\n    package = "acme.generated"'
     )
 

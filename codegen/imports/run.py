@@ -223,7 +223,10 @@ def _read_imports(
     for item in judged:
         found = files[item.name] if item.name in files else read(item)
         if found is not None:
-            take(item, found)
+            try:
+                take(item, found)
+            except SetupError as error:
+                failures[item.name] = error
     return failures
 
 

@@ -119,7 +119,7 @@ def url_mistake(url: str) -> str | None:
     except ValueError:
         return "is not a URL"
     if parts.scheme not in ("http", "https") or not host or not url.isprintable() or " " in url:
-        return "is not an absolute http or https URL"
+        return "is not an absolute http or https URL, such as https://example.org/mcp"
     if parts.username is not None or parts.password is not None:
         return "contains credentials; send them in 'headers', as ${NAME}"
     if parts.fragment:

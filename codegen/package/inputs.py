@@ -16,7 +16,7 @@ from toolkit.codegen.package.manifest import digest
 from toolkit.codegen.package.surplus import surplus_files
 from toolkit.codegen.settings import Settings
 from toolkit.errors import SetupError
-from toolkit.spec.files import SUFFIXES, spec_files
+from toolkit.spec.files import spec_files
 
 if TYPE_CHECKING:
     from toolkit.codegen.package.rows import Row
@@ -115,7 +115,7 @@ def is_older_than_specs(settings: Settings) -> bool:
     return not files.keys() <= previous.inputs.keys() or any(
         _has_changed(files.get(source) or os.path.join(str(settings.root), source), value, previous.when)
         for source, value in previous.inputs.items()
-        if source.endswith(SUFFIXES) or os.path.isfile(os.path.join(str(settings.root), source))
+        if source not in settings.functions
     )
 
 

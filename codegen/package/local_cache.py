@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from toolkit.codegen.package.rows import Row
 
 _RECORDS: Final = "generated"
+TEXTS: Final = "classes"
+"""What ``classes/kept_texts`` keeps."""
 
 
 def generator_fingerprint(settings: Settings) -> str:
@@ -98,6 +100,15 @@ def replace_cache_file(file: Path | None, text: str) -> None:
         staged = file.with_name(f"{file.name}.{os.getpid()}")
         staged.write_text(text, encoding="utf-8")
         os.replace(staged, file)
+
+
+def move_cache_files(settings: Settings, root: Path) -> None:
+    """For a project whose folder is ``root`` now: what is known about its package stays known."""
+    for kind in (_RECORDS, TEXTS):
+        old, new = cache_file(settings, kind), cache_file(replace(settings, root=root), kind)
+        if old is not None and new is not None:
+            with suppress(OSError):
+                os.replace(old, new)
 
 
 def generator_version() -> str:

@@ -31,7 +31,7 @@ from toolkit.codegen.settings import Settings
 from toolkit.errors import SpecError
 from toolkit.spec.load import load_specs, read_specs
 from toolkit.spec.model import ToolSpec
-from toolkit.spec.problems import Finding, SpecPlace
+from toolkit.spec.problems import Finding, SpecPlace, extend_pointer
 
 if TYPE_CHECKING:
     from toolkit.codegen.package.profiles import PlannedProfile
@@ -66,6 +66,10 @@ class _ModelPlan:
     """The names of their tools."""
     jobs: dict[str, RenderJob] = field(default_factory=dict)
     problems: list[Finding] = field(default_factory=list)
+
+    def add_mistakes(self, spec: ToolSpec, key: str, mistakes: Sequence[tuple[str, str]]) -> None:
+        place = f"{spec.pointer}/{key}"
+        self.problems += [Finding(text, spec.source, extend_pointer(place, at)) for text, at in mistakes]
 
 
 def make_plan(
@@ -184,11 +188,11 @@ def _add_tool(settings: Settings, spec: ToolSpec, name: ToolNames, path: str, mo
     """Adds a tool's row and the job that renders its models, or its mistakes."""
     rich = settings.rich_formats
     inputs, mistakes = flatten(spec.input_schema, f"{name.prefix}Input", is_input=True, rich_formats=rich)
+    models.add_mistakes(spec, "inputSchema", mistakes)
     outputs = None
-    models.problems += [Finding(text, spec.source, f"{spec.pointer}/inputSchema{at}") for text, at in mistakes]
     if spec.output_schema is not None and spec.own_output is None:
         outputs, mistakes = flatten(spec.output_schema, f"{name.prefix}Output", rich_formats=rich)
-        models.problems += [Finding(text, spec.source, f"{spec.pointer}/outputSchema{at}") for text, at in mistakes]
+        models.add_mistakes(spec, "outputSchema", mistakes)
     if not models.problems:
         item = settings.find_import(spec.origin.name) if spec.origin else None
         unconfined = item is not None and not item.sandbox

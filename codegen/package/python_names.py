@@ -16,6 +16,7 @@ from typing import Final, TypeAlias
 
 from toolkit.errors import SpecError
 from toolkit.spec.problems import Finding, SpecPlace
+from toolkit.spec.tool_names import attribute_name
 
 Keep: TypeAlias = Callable[[str, str], bool]
 
@@ -95,18 +96,6 @@ def name_tools(wire_names: Sequence[str], owners: Sequence[SpecPlace]) -> list[T
         ToolNames(wire, attribute, module.replace("-", "_"), prefix)
         for wire, attribute, module, prefix in zip(wire_names, attributes, modules, prefixes, strict=True)
     ]
-
-
-def attribute_name(wire: str) -> str:
-    """The method name for a tool.
-
-    >>> [attribute_name(name) for name in ("hubspot-list-objects", "math.factorial", "class", "_hidden", "3d")]
-    ['hubspot_list_objects', 'math_factorial', 'class_', 'tool_hidden', 'tool_3d']
-    """
-    name = re.sub(r"\W", "_", wire, flags=re.ASCII)
-    if not name[0].isalpha():
-        name = "tool_" + name.lstrip("_")
-    return f"{name}_" if keyword.iskeyword(name) else name
 
 
 def camel(text: str) -> str:
@@ -210,11 +199,14 @@ def _refuse_clashes(wires: Sequence[str], attributes: Sequence[str], owners: Seq
     for index, attribute in enumerate(attributes):
         other = first.setdefault(attribute, index)
         if other != index:
+            # An included tool has only a module: the place is where the reader can change something.
+            is_included = owners[other].pointer and not owners[index].pointer
+            there, here = (index, other) if is_included else (other, index)
             message = (
-                f"tools {wires[other]!r} ({owners[other]}) and {wires[index]!r} both become 'tools.{attribute}' in Python;"
+                f"tools {wires[there]!r} ({owners[there]}) and {wires[here]!r} both become 'tools.{attribute}' in Python;"
                 " rename one of them with 'rename'"
             )
-            place = owners[index]
-            problems.append(Finding(message, place.source, place.pointer, other=owners[other]))
+            place = owners[here]
+            problems.append(Finding(message, place.source, place.pointer, other=owners[there]))
     if problems:
         raise SpecError(problems)

@@ -54,7 +54,10 @@ def required_names(schema: Schema, properties: Schema, pointer: str, notes: Note
         notes.problem("'required' must be a list of property names", f"{pointer}/required")
         return []
     for name in (name for name in names if name not in properties):
-        notes.finding(f"'required' names {name!r}, which 'properties' does not declare", f"{pointer}/required")
+        notes.finding(
+            f"'required' names {name!r}, which 'properties' does not declare; declare it, or remove it",
+            f"{pointer}/required",
+        )
         if schema.get("additionalProperties", True) is not True:
             notes.enforce("additionalProperties", pointer)
     return list(dict.fromkeys(names))

@@ -120,12 +120,21 @@ def test_looking_at_tools_warns_of_specs_that_changed_since(project: Project) ->
 
 
 @pytest.mark.slow
+def test_a_module_of_functions_is_not_a_spec_file_whatever_its_name(tmp_path: Path) -> None:
+    project = Project(tmp_path, (), functions=["acme.json"])
+    project.write("acme/json.py", 'from toolkit import tool\n\n@tool\ndef one() -> int:\n    "One."\n    return 1\n')
+    project.generate()
+    assert toolkit(tmp_path, "tools").stderr == ""
+
+
+@pytest.mark.slow
 def test_mistakes_in_specs_are_findings(project: Project) -> None:
     project.write("acme/tools/bad.yaml", "name: ../x\ninputSchema: {type: array}\npermissions: [fly]\nmore: 1\n")
     for command in ("generate", "check", "lint"):
         done = toolkit(project.root, command)
         assert done.returncode == 1, command
-        assert len(re.findall(r"(?m)^acme/tools/bad\.yaml:\d+:\d+: .* \(/.*\)$", done.stderr)) == 4
+        found = re.findall(r"(?m)^acme/tools/bad\.yaml:(\d+:\d+): .* \((/.*)\)$", done.stderr)
+        assert found == [("4:1", "/more"), ("1:1", "/name"), ("2:1", "/inputSchema"), ("3:15", "/permissions/0")]
 
 
 @pytest.mark.slow
@@ -141,7 +150,10 @@ def test_a_folder_without_settings_is_wrong_usage(tmp_path: Path) -> None:
 def test_lint_measures_descriptions(project: Project) -> None:
     found = toolkit(project.root, "lint")
     assert found.returncode == 1
-    assert re.search(r"(?m)^acme/tools/tools\.json:1:\d+: .* \(/tools/0/inputSchema/properties/limit\)$", found.stdout)
+    column = (project.root / "acme/tools/tools.json").read_text().index('"limit"') + 1
+    assert found.stdout.splitlines()[0] == (
+        f"acme/tools/tools.json:1:{column}: the property 'limit' has no description (/tools/0/inputSchema/properties/limit)"
+    )
     rows = json.loads(toolkit(project.root, "lint", "--json").stdout)
     assert {"file", "line", "column", "message", "pointer"} == set(rows[0])
     project.write("tokens.py", "def count(text): return 1000\n")
@@ -192,8 +204,6 @@ def test_invoke_runs_one_tool_in_a_workspace(tmp_path: Path) -> None:
         '{"path": "b.txt"}': "TOOL_FAILED: NOT_FOUND",
         '{"path": "../x"}': "SANDBOX_VIOLATION",
         '{"paht": "a.txt"}': "INVALID_TOOL_ARGUMENTS",
-        "[]": "INVALID_TOOL_ARGUMENTS_TYPE",
-        "{": "INVALID_TOOL_ARGUMENTS",
     }.items():
         failed = toolkit(tmp_path, "invoke", "read_file", arguments)
         assert failed.returncode == 1
@@ -230,18 +240,20 @@ def test_scripts_read_every_failure_as_json(project: Project, tmp_path_factory: 
     assert code == 2 and "'no.such' is not a generated package" in said["error"]
 
 
-@pytest.mark.slow
-def test_wrong_usage_is_text_on_standard_error_for_scripts_too(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_scripts_read_wrong_usage_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for arguments, message in (
-        (["tools", "--json", "--package"], "Error: Option '--package' requires an argument.\n"),
-        (["describe", "--json"], "Error: Missing argument 'TOOL'.\n"),
-        (["lint", "--json", "--target", "nobody"], "Error: Invalid value for '--target': 'nobody' is not one of "),
-        (["tools", "--json", "--jsn"], "Error: No such option '--jsn'. Did you mean '--json'?\n"),
+        (["tools", "--json", "--package"], "Option '--package' requires an argument."),
+        (["describe", "--json"], "Missing argument 'TOOL'."),
+        (
+            ["lint", "--json", "--target", "nobody"],
+            "Invalid value for '--target': 'nobody' is not one of 'openai', 'anthropic', 'gemini', 'ollama'.",
+        ),
+        (["tools", "--json", "--jsn"], "No such option '--jsn'. Did you mean '--json'?"),
+        (["invoke", "read_file", "--json"], "Missing option '--path'."),
+        (["genrate", "--json"], "No such command 'genrate'. Did you mean 'generate'?"),
     ):
         ended = run_main(tmp_path, arguments, capsys)
-        assert (ended.code, ended.out) == (2, "") and ended.err.startswith(message)
+        assert (ended.code, ended.err, json.loads(ended.out)) == (2, "", {"error": message})
 
 
 @pytest.mark.slow

@@ -40,6 +40,22 @@ def test_a_new_project_passes_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_forgotten_generation_is_noticed_from_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    run([sys.executable, "-m", "toolkit", "init", "shop"], tmp_path)
+    kept = sorted(file.parent.name for file in (tmp_path / "cache").rglob("*") if file.is_file())
+    assert kept == ["classes", "generated"]
+    assert run([sys.executable, "-m", "toolkit", "tools"], tmp_path / "shop").stderr == ""
+    spec = tmp_path / "shop/shop/tools/count_words.yaml"
+    spec.write_text(spec.read_text().replace("Count the words", "Count all words"))
+    warned = run([sys.executable, "-m", "toolkit", "tools"], tmp_path / "shop").stderr
+    assert warned == "shop/generated is older than its specs: run `toolkit generate`\n"
+    run([sys.executable, "-m", "toolkit", "generate"], tmp_path / "shop")
+    kept = sorted(file.parent.name for file in (tmp_path / "cache").rglob("*") if file.is_file())
+    assert kept == ["classes", "generated"]  # the same files: the first run was of this project
+
+
+@pytest.mark.slow
 def test_an_empty_folder_is_filled_and_a_script_reads_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "Tools.One").mkdir()
     made = run_main(tmp_path, ["init", "Tools.One", "--json"], capsys)

@@ -6,11 +6,14 @@ import fcntl
 import json
 import os
 import pty
+import re
+import signal
 import struct
 import subprocess
 import sys
 import termios
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -20,8 +23,11 @@ from tests.projects import REPOSITORY, Project, run, tool
 from toolkit import SecurityPolicy, ToolkitContext, ToolkitError, create_agent_toolkit
 
 
-def on_screen(arguments: list[str], folder: Path, columns: int, **variables: str) -> tuple[int, str]:
-    """The exit code, and what a terminal of this width gets."""
+@contextmanager
+def start_on_screen(
+    arguments: list[str], folder: Path, columns: int, **variables: str
+) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """The command, and our end of a terminal of this width on which it runs."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     kept = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")}
@@ -29,11 +35,27 @@ def on_screen(arguments: list[str], folder: Path, columns: int, **variables: str
     command = [sys.executable, "-m", "toolkit", *arguments]
     with subprocess.Popen(command, cwd=folder, env=environment, stdin=theirs, stdout=theirs, stderr=theirs) as process:
         os.close(theirs)
-        shown = b""
-        with suppress(OSError):  # how Linux reports that nobody has the terminal open any more
-            while piece := os.read(ours, 65536):
-                shown += piece
-        os.close(ours)
+        try:
+            yield process, ours
+        except BaseException:
+            process.kill()  # what fails here must not wait for it
+            raise
+    os.close(ours)
+
+
+def read_screen(ours: int, until: bytes | None = None) -> bytes:
+    """What the terminal gets, until these bytes or the end."""
+    shown = b""
+    with suppress(OSError):  # how Linux reports that nobody has the terminal open any more
+        while (until is None or until not in shown) and (piece := os.read(ours, 65536)):
+            shown += piece
+    return shown
+
+
+def on_screen(arguments: list[str], folder: Path, columns: int, **variables: str) -> tuple[int, str]:
+    """The exit code, and what a terminal of this width gets."""
+    with start_on_screen(arguments, folder, columns, **variables) as (process, ours):
+        shown = read_screen(ours)
     return process.returncode, shown.decode().replace("\r\n", "\n")
 
 
@@ -96,6 +118,42 @@ def test_help_and_errors_have_colours_on_a_terminal_only(tmp_path: Path) -> None
     assert plain.startswith("Error: No such command")
     _, dumb = on_screen(["genrate"], tmp_path, 80, TERM="dumb")
     assert "\x1b" not in dumb
+
+
+SLOW = """
+from toolkit import tool
+
+@tool
+def wait() -> str:
+    "Wait until somebody writes to the pipe."
+    with open("pipe") as pipe:
+        return pipe.read()
+"""
+
+
+@pytest.mark.slow
+def test_a_call_that_takes_longer_counts_the_seconds_on_a_terminal(tmp_path: Path) -> None:
+    project = Project(tmp_path, (), functions=["acme.slow"])
+    project.write("acme/slow.py", SLOW)
+    project.generate()
+    os.mkfifo(tmp_path / "pipe")
+    with start_on_screen(["invoke", "wait"], tmp_path, 80) as (process, ours):
+        assert re.fullmatch(rb"\rrunning wait: \d+ s", read_screen(ours, b" s"))
+        (tmp_path / "pipe").write_text("done")
+        rest = read_screen(ours).decode()
+    # The line is gone before the output appears.
+    assert (process.returncode, rest.rpartition(" s")[2].replace(" ", "")) == (0, "\r\rdone\r\n")
+
+
+@pytest.mark.slow
+def test_a_log_that_takes_longer_to_read_can_be_interrupted(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "audit.jsonl")  # nobody writes to it
+    for command in ("verify", "head", "show"):
+        with start_on_screen(["audit", command, "audit.jsonl"], tmp_path, 20) as (process, ours):
+            assert re.fullmatch(rb"\rreading audit.: \d+ s", read_screen(ours, b" s"))
+            process.send_signal(signal.SIGINT)
+            rest = read_screen(ours)
+        assert (process.returncode, rest.rpartition(b" ")[2]) == (130, b"\r\r\ninterrupted\r\n")
 
 
 COMMANDS: tuple[list[str], ...] = (

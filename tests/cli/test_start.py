@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -80,9 +79,11 @@ def change_settings(project: Project) -> None:
     )
 
 
-CHANGES: list[Callable[[Project], None]] = [
-    add_spec, change_description_file, edit_output, remove_output, replace_output, add_surplus, leave_staging, change_settings,
-]  # fmt: skip
+# How many files each of them changes. A new tool: its model, and the modules that list all tools.
+CHANGES: dict[Callable[[Project], None], str] = {
+    add_spec: "10 files", change_description_file: "1 file", edit_output: "1 file", remove_output: "1 file",
+    replace_output: "14 files", add_surplus: "1 file", leave_staging: "1 file", change_settings: "6 files",
+}  # fmt: skip
 
 
 @pytest.mark.slow
@@ -92,7 +93,7 @@ def test_every_change_is_seen(tmp_path: Path, change: Callable[[Project], None])
     project.write("acme/tools/long.md", "A long text.")
     project.generate()
     change(project)
-    assert re.fullmatch(r"acme/generated: (1 file|([2-9]|\d\d+) files) changed", start(project)[0])
+    assert start(project)[0] == f"acme/generated: {CHANGES[change]} changed"
     assert start(project) == ("acme/generated: nothing to do", "[]")
 
 
@@ -195,6 +196,6 @@ def test_after_ctrl_c_the_package_works_and_the_next_run_finishes(tmp_path: Path
     project.python(
         "import acme.generated as g; g.create_agent_toolkit(g.ToolkitContext(workspace='.', policy=g.SecurityPolicy(default='deny')), packs=[])"
     )
-    assert re.fullmatch(r"acme/generated: \d+ files changed", start(project)[0])
+    assert start(project)[0] == "acme/generated: 4 files changed"  # those that were not renamed yet
     assert start(project) == ("acme/generated: nothing to do", "[]")
     assert run([sys.executable, "-m", "toolkit", "check"], project.root).stdout == "acme/generated: up to date\n"

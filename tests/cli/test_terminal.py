@@ -282,6 +282,32 @@ def test_a_description_cannot_add_a_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "schema", "key"),
+    [
+        (["generate"], {"type": "int"}, "type"),
+        (["lint"], {"type": "int"}, "type"),
+        (["lint", "--imported"], {"default": 1, "type": "string"}, "default"),
+        (["lint", "--imported"], {"minlength": 1, "type": "string"}, "minlength"),
+    ],
+)
+def test_a_property_name_of_a_server_cannot_add_a_line(
+    tmp_path: Path, words: list[str], schema: dict[str, Any], key: str
+) -> None:
+    project = Project(tmp_path)
+    add_settings(project, '[tool.toolkit.imports.far]\ntools = "far.json"\n')
+    properties = {"a\nacme/generated: nothing to do": {**schema, "description": "D."}}
+    imported = {"name": "x", "description": "D.", "inputSchema": {"properties": properties}}
+    text = json.dumps({"origin": {"kind": "tools", "name": "far"}, "tools": [imported]})
+    project.write("acme/tools/far.json", text)
+    done = toolkit(project, GUARDED, *words)
+    first = (done.stdout + done.stderr).splitlines()[0]
+    assert done.returncode == 1
+    assert first.startswith(f"acme/tools/far.json:1:{text.index(json.dumps(key)) + 1}: ")
+    assert first.endswith(f"(/tools/0/inputSchema/properties/a\\nacme~1generated: nothing to do/{key})")
+
+
+@pytest.mark.slow
 def test_ordinary_text_stays_as_it_is(tmp_path: Path) -> None:
     words = "Größe: 名前 \N{PILE OF POO}\t\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 C:\\new"
     (tmp_path / "a.txt").write_text(words)

@@ -49,6 +49,7 @@ def test_flags_have_a_negative_unless_it_is_another_option() -> None:
         ({"type": "string"}, "3", "3"),
         ({"type": ["string", "null"]}, "null", "null"),
         ({"type": "integer"}, "-3", -3),
+        ({"type": "integer"}, "3.0", 3.0),  # an integer in JSON Schema
         ({"type": "number"}, "1.5", 1.5),
         ({"anyOf": [{"type": "integer"}, {"type": "string"}]}, "3", 3),
         ({"anyOf": [{"type": "integer"}, {"type": "string"}]}, "x", "x"),
@@ -69,7 +70,14 @@ def test_values(schema: Any, given: Any, expected: Any) -> None:
 
 @pytest.mark.parametrize(
     ("schema", "given"),
-    [({"type": "integer"}, "1.5"), ({"type": "integer"}, "true"), ({"type": "object"}, "[]"), ({"enum": ["a"]}, "b")],
+    [
+        ({"type": "integer"}, "1.5"),
+        ({"type": "integer"}, "true"),
+        ({"type": "number"}, "NaN"),
+        ({"type": "object"}, "[]"),
+        ({"type": "object"}, '{"a": 1, "a": 2}'),
+        ({"enum": ["a"]}, "b"),
+    ],
 )
 def test_values_of_another_type_are_refused(schema: Any, given: str) -> None:
     [option] = tool_options(row(a=schema))
@@ -93,6 +101,27 @@ def test_invoke_takes_options_json_or_both(tmp_path: Path, capsys: pytest.Captur
     for flag, count in (("--include-hidden", 2), ("--no-include-hidden", 1)):
         ended = run_main(tmp_path, ["invoke", "glob", "--pattern", "*.txt", flag, "--json"], capsys)
         assert len(json.loads(ended.out)["content"]["paths"]) == count
+
+
+@pytest.mark.parametrize("options", [[], ["--start-line", "1"]], ids=["alone", "with options"])
+@pytest.mark.parametrize("text", ["{", "[]", "{} {}", '{"path": "b.txt", "path": "a.txt"}', '{"max_lines": NaN}'])
+def test_text_that_is_not_one_json_object_is_wrong_usage(
+    tmp_path: Path, text: str, options: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.txt").write_text("one\n")
+    ended = run_main(tmp_path, ["invoke", "read_file", text, *options], capsys)
+    assert (ended.code, ended.out) == (2, "") and ended.err.startswith(
+        "Error: Invalid value for 'JSON': the arguments "
+    )
+
+
+@pytest.mark.parametrize("options", [[], ["--start-line", "1"]], ids=["alone", "with options"])
+def test_a_word_that_is_not_json_is_answered_with_its_option(
+    tmp_path: Path, options: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    ended = run_main(tmp_path, ["invoke", "read_file", "a.txt", *options], capsys)
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith("Error: 'a.txt' is not a JSON object; write --path a.txt.")
 
 
 def test_help_of_a_tool_lists_its_options_and_ours(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -134,3 +163,44 @@ def test_lists_are_repeated_and_objects_are_json(tmp_path: Path) -> None:
     options = ["--tags", "a", "--tags", "b c", "--filter", '{"k": 1}', "--no-tool-json"]
     done = run([sys.executable, "-m", "toolkit", "invoke", "show", *options], tmp_path)
     assert json.loads(done.stdout) == {"tags": ["a", "b c"], "filter": {"k": 1}, "json": False}
+
+
+OWN_TYPES = """
+from dataclasses import dataclass
+from pydantic import BaseModel, Field
+from toolkit import tool
+
+class Order(BaseModel):
+    item_name: str = Field(alias="itemName")
+
+@dataclass
+class Pair:
+    left: Order
+
+@tool
+def orders(number: int) -> list[Order]:
+    "List orders."
+    return [Order(itemName="a")] * number
+
+@tool
+def pair() -> Pair:
+    "Return a pair."
+    return Pair(Order(itemName="b"))
+"""
+
+
+@pytest.mark.slow
+def test_outputs_of_the_projects_own_types_are_printed(tmp_path: Path) -> None:
+    project = Project(tmp_path, (), functions=["acme.orders"])
+    project.write("acme/orders.py", OWN_TYPES)
+    project.generate()
+    for arguments, content in (
+        (["orders", "--number", "2"], [{"itemName": "a"}, {"itemName": "a"}]),
+        (["pair"], {"left": {"itemName": "b"}}),
+    ):
+        shown, told = (
+            run([sys.executable, "-m", "toolkit", "invoke", *arguments, *form], tmp_path).stdout
+            for form in ([], ["--json"])
+        )
+        assert json.loads(shown) == content
+        assert json.loads(told)["content"] == content

@@ -498,7 +498,7 @@ def test_nested_names_that_meet_across_tools_stay_apart(tmp_path: Path) -> None:
 SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
     "unknown key": (
         {"spec": "x"},
-        r"pyproject.toml:\d+:1: unknown key 'spec'\. Did you mean 'specs'\? \(/tool/toolkit/spec\)",
+        r"/pyproject.toml:5:1: unknown key 'spec'\. Did you mean 'specs'\? \(/tool/toolkit/spec\)$",
     ),
     "no specs": ({"specs": []}, "'specs' must name at least one file or folder"),
     "package is no name": ({"package": "acme/generated"}, "'package' must be a dotted module name"),
@@ -517,11 +517,12 @@ SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
     "class is imported with Async": ({"class": "Runner"}, "generated code uses that name"),
     "class is a model": (
         {"class": "AlphaInput"},
-        "which is already a model of the tool 'alpha'; choose another name",
+        r"/pyproject.toml:4:1: 'class' makes 'AlphaInput', which is already a model of the tool 'alpha'; choose another name"
+        r" \(/tool/toolkit/class\)$",
     ),
     "include twice": (
         {"include": ["toolkit.generated"] * 2},
-        "'include' contains 'toolkit.generated' more than once; remove one",
+        r"/pyproject.toml:5:1: 'include' contains 'toolkit.generated' more than once; remove one \(/tool/toolkit/include\)$",
     ),
     "pack is no reference": (
         {"packs": ["acme.tools"]},
@@ -530,7 +531,8 @@ SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
     "include is no package": ({"include": ["json"]}, "'include' names 'json', which is not a generated package"),
     "specs are missing": (
         {"specs": "nowhere"},
-        "'specs' names 'nowhere', which does not exist; create it, or correct the path",
+        r"/pyproject.toml:2:1: 'specs' names 'nowhere', which does not exist; create it, or correct the path"
+        r" \(/tool/toolkit/specs\)$",
     ),
 }
 
@@ -556,8 +558,9 @@ def test_an_included_tool_is_never_shadowed(tmp_path: Path) -> None:
     ):
         project.generate()
     edit(project, [tool("read-file")])
-    with pytest.raises(
-        SpecError,
-        match=r"both become 'tools.read_file' in Python; rename one of them with 'rename'",
-    ):
+    with pytest.raises(SpecError) as clash:
         project.generate()
+    assert short_forms(clash.value) == (
+        "tools 'read_file' (toolkit.generated.models.read_file) and 'read-file' both become 'tools.read_file' in Python;"
+        " rename one of them with 'rename' @ acme/tools/tools.json:/tools/0/name",
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ from tests.modules import input_model, module_text
 from tests.projects import Project, run
 
 DEFAULT = "'default' is not valid for its own schema and is ignored"
+UNDECLARED = "'required' names 'ghost', which 'properties' does not declare; declare it, or remove it"
 NOTHING_FITS = "no value is valid: 'enum' is empty, or 'type' excludes all of its values"
 
 
@@ -65,16 +67,24 @@ LIES = {
     ),
     "required_name_that_is_not_there": Lie(
         {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a", "ghost"]},
-        "ghost: Any", "'required' names 'ghost', which 'properties' does not declare", "/required", {"a": "", "ghost": None}, {"a": ""},
+        "ghost: Any", UNDECLARED, "/required", {"a": "", "ghost": None}, {"a": ""},
     ),
     "required_name_that_may_not_be_there": Lie(
         {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["ghost"], "additionalProperties": False},
-        "ghost: Any", "'required' names 'ghost', which 'properties' does not declare", "/required", {}, {"ghost": 1},
+        "ghost: Any", UNDECLARED, "/required", {}, {"ghost": 1},
     ),
 }  # fmt: skip
 
-MISTAKES = {"null_for_a_list", "null_for_a_format"}
-"""Tolerated where a tool is imported; in a spec of the project, a keyword that is null is a mistake."""
+MISTAKES = {
+    "null_for_a_list": ("/properties/a/enum", "'enum' is null; give it a value, or remove it"),
+    "null_for_a_format": ("/properties/a/format", "'format' is null; give it a value, or remove it"),
+    "required_name_that_may_not_be_there": (
+        "/required",
+        "'ghost' is required but not declared in 'properties', and 'additionalProperties: false' forbids other names;"
+        " declare it, or remove it here",
+    ),
+}
+"""Mistakes in a spec of the project. Where a tool is imported they are tolerated, and advice for its author."""
 UNSATISFIABLE = {"required_name_that_may_not_be_there"}
 
 
@@ -93,23 +103,53 @@ def test_the_type_is_honest(name: str) -> None:
         assert model.model_validate(lie.taken).model_dump(mode="json", exclude_unset=True) == lie.taken
 
 
+def with_output(name: str) -> dict[str, Any]:
+    return {"name": name, "description": "Lies.", "inputSchema": {"type": "object"}, "outputSchema": LIES[name].schema}
+
+
+def toolkit(folder: Path, *arguments: str) -> tuple[int, Any]:
+    done = run([sys.executable, "-m", "toolkit", *arguments, "--json"], folder, check=False)
+    return done.returncode, json.loads(done.stdout)
+
+
+def places(rows: list[dict[str, Any]]) -> set[tuple[str, str]]:
+    return {(row["pointer"], row["message"]) for row in rows}
+
+
+def import_outputs(project: Project, names: Iterable[str]) -> None:
+    classes = ", ".join(f"{''.join(map(str.title, name.split('_')))}Output" for name in names)
+    assert project.python(f"from acme.generated import {classes}; print('imported')").stdout == "imported\n"
+
+
 @pytest.mark.slow
 def test_lint_tells_and_generation_goes_on(tmp_path: Path) -> None:
-    lies = {name: lie for name, lie in LIES.items() if name not in MISTAKES}
-    described = [
-        {"name": name, "description": "Lies.", "inputSchema": {"type": "object"}, "outputSchema": lie.schema}
-        for name, lie in lies.items()
-    ]
-    project = Project(tmp_path, described)
-    linted = run([sys.executable, "-m", "toolkit", "lint", "--project", ".", "--json"], tmp_path, check=False)
-    assert linted.returncode == 1
-    found = {(row["pointer"], row["message"]) for row in json.loads(linted.stdout)}
-    assert found == {
-        (f"/tools/{index}/outputSchema{lie.pointer}", lie.finding) for index, lie in enumerate(lies.values())
+    names = [name for name in LIES if name not in MISTAKES]
+    project = Project(tmp_path, [with_output(name) for name in names])
+    code, rows = toolkit(tmp_path, "lint")
+    assert code == 1
+    assert places(rows) == {
+        (f"/tools/{index}/outputSchema{LIES[name].pointer}", LIES[name].finding) for index, name in enumerate(names)
     }
     project.generate()
-    classes = ", ".join(f"{''.join(map(str.title, name.split('_')))}Output" for name in lies)
-    assert project.python(f"from acme.generated import {classes}; print('imported')").stdout == "imported\n"
+    import_outputs(project, names)
+
+
+@pytest.mark.slow
+def test_mistakes_stop_own_specs_and_are_advice_for_imported_ones(tmp_path: Path) -> None:
+    told = {(f"/tools/{index}/outputSchema{at}", message) for index, (at, message) in enumerate(MISTAKES.values())}
+    project = Project(tmp_path, [with_output(name) for name in MISTAKES])
+    for command in ("lint", "generate", "check"):
+        code, answer = toolkit(tmp_path, command)
+        assert (code, places(answer["problems"])) == (1, told)
+    settings = (tmp_path / "pyproject.toml").read_text()
+    project.write("pyproject.toml", f'{settings}[tool.toolkit.imports.tools]\ntools = "legacy.json"\n')
+    imported = {"origin": {"kind": "tools", "name": "tools"}, "tools": [with_output(name) for name in MISTAKES]}
+    project.write("acme/tools/tools.json", json.dumps(imported))
+    assert toolkit(tmp_path, "lint") == (0, [])
+    code, rows = toolkit(tmp_path, "lint", "--imported")
+    assert (code, places(rows), len(rows)) == (1, told, len(told))
+    project.generate()
+    import_outputs(project, MISTAKES)
 
 
 @pytest.mark.slow

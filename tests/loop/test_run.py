@@ -150,6 +150,24 @@ def test_a_toolkit_of_the_other_flavour_is_refused(loop: Loop) -> None:
         run_other()
 
 
+@pytest.mark.parametrize("wrong", ["claude-sonnet-5", None])
+def test_what_is_not_a_driver_is_refused(loop: Loop, wrong: Any) -> None:
+    loop.driver = wrong
+    with pytest.raises(SetupError) as failure:
+        loop.run("Add.")
+    assert str(failure.value) == (
+        f"{type(wrong).__name__} is not a driver; the first argument is the driver of a model, "
+        "such as AnthropicDriver(client, model=...), and the second is the toolkit"
+    )
+
+
+def test_a_driver_and_a_toolkit_that_changed_places_are_refused(loop: Loop) -> None:
+    toolkit: Any = loop.toolkit
+    driver: Any = (AsyncScriptedModel if loop.is_async else ScriptedModel)(says("ok"))
+    with pytest.raises(SetupError, match="Toolkit is not a driver; the first argument is the driver of a model"):
+        asyncio.run(run_async(toolkit, driver, "Add.")) if loop.is_async else run(toolkit, driver, "Add.")
+
+
 # -- answers that are no answers -----------------------------------------------------------------------------------------
 
 ENDS: dict[FinishReason, tuple[type[RunError], str]] = {

@@ -112,10 +112,10 @@ def test_a_list_that_cannot_be_had_is_told(habit: str, words: str) -> None:
     [
         (
             ImportSettings("gone", command=("no-such-server",)),
-            "'no-such-server' does not exist, or cannot be seen from inside the sandbox; the sandbox has the system's"
-            " programs, those next to this Python and the project's folder: install the program there, or set sandbox = false",
+            "'no-such-server' does not exist, or cannot be seen from inside the sandbox; install it next to this"
+            " Python (`pip install ...`), for the whole system or in the project's folder",
         ),
-        (ImportSettings("gone", command=("pyhton3",)), "or set sandbox = false. Did you mean 'python3'?"),
+        (ImportSettings("gone", command=("pyhton3",)), "or in the project's folder. Did you mean 'python3'?"),
         (
             ImportSettings("gone", command=("python", "-c", "import time; time.sleep(60)"), timeout=1),
             "the MCP server 'gone' was not ready within 1 s; raise its 'startup_timeout' if it needs longer; it ran in the"

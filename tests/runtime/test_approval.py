@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,7 @@ import pytest
 
 from acme.generated import AddInput, AddOutput, Rule, SecurityPolicy
 from tests.runtime.conftest import MakeDoor
-from toolkit import ApprovalRequest, Approve, Deny, Edit, Respond, ToolCall, ToolkitError
+from toolkit import ApprovalRequest, Approve, CancelSignal, Deny, Edit, Respond, ToolCall, ToolkitError
 
 ASK_ADD: dict[str, Any] = {"tools": {"add": "ask"}}
 
@@ -101,7 +103,10 @@ def test_a_response_takes_the_place_of_the_run(make_door: MakeDoor, kind: Any) -
 @pytest.mark.parametrize("answer", [None, True, "yes", 1])
 def test_anything_else_is_no_approval(make_door: MakeDoor, kind: Any, answer: Any) -> None:
     door = make_door(SecurityPolicy(default="deny", **ASK_ADD), approver=kind(answer))
-    assert "which is not a valid answer" in code(door, "add", {"a": 1, "b": 2})
+    assert code(door, "add", {"a": 1, "b": 2}) == (
+        f"TOOL_NOT_ALLOWED: the approver returned {type(answer).__name__}, which is not an answer;"
+        " it must return Approve(), Deny(...), Edit(...) or Respond(...)"
+    )
 
 
 @pytest.mark.parametrize("is_async", [False, True])
@@ -116,6 +121,64 @@ def test_an_approver_that_fails_is_no_approval(make_door: MakeDoor, is_async: bo
     door = make_door(SecurityPolicy(default="deny", **ASK_ADD), approver=broken)
     failed = "TOOL_NOT_ALLOWED: 'add' was not approved: the approver failed; the cause is in the log under "
     assert code(door, "add", {"a": 1, "b": 2}).startswith(failed)
+
+
+class Crowd:
+    """A person who waits a moment to see whether another question comes before the first is answered."""
+
+    def __init__(self) -> None:
+        self.open = 0
+        self.most_at_once = 0
+        self.another = threading.Event()
+
+    def __call__(self, request: ApprovalRequest) -> Approve:
+        self.open += 1
+        self.most_at_once = max(self.most_at_once, self.open)
+        if self.open > 1:
+            self.another.set()
+        self.another.wait(0.1)
+        self.open -= 1
+        return Approve()
+
+
+def test_a_person_is_asked_about_one_call_at_a_time(make_door: MakeDoor, tmp_path: Path) -> None:
+    person = Crowd()
+    door = make_door(SecurityPolicy(default="deny", tools={"read_file": "ask"}), approver=person)
+    (tmp_path / "workspace" / "a.txt").write_text("hello")
+    calls = [ToolCall(str(number), "read_file", {"path": "a.txt"}) for number in range(3)]
+    assert [result.kind for result in door.call_all(calls)] == ["text"] * 3
+    assert person.most_at_once == 1
+
+
+def test_an_async_approver_may_be_asked_about_several_calls_at_once(make_door: MakeDoor, tmp_path: Path) -> None:
+    """A user interface can then show all questions that are open."""
+    asked: list[str | None] = []
+    all_asked = asyncio.Event()
+
+    async def answer_when_all_are_asked(request: ApprovalRequest) -> Approve:
+        asked.append(request.call_id)
+        if len(asked) == 3:
+            all_asked.set()
+        await all_asked.wait()
+        return Approve()
+
+    door = make_door(SecurityPolicy(default="deny", tools={"read_file": "ask"}), approver=answer_when_all_are_asked)
+    (tmp_path / "workspace" / "a.txt").write_text("hello")
+    door.call_all([ToolCall(str(number), "read_file", {"path": "a.txt"}) for number in range(3)])
+    assert sorted(map(str, asked)) == ["0", "1", "2"]
+
+
+def test_nobody_is_asked_about_a_call_that_was_cancelled_while_it_waited_its_turn(
+    make_door: MakeDoor, tmp_path: Path
+) -> None:
+    stop = CancelSignal()
+    person = Person(Approve(), lambda: stop.cancel("the user pressed stop"))
+    door = make_door(SecurityPolicy(default="deny", tools={"read_file": "ask"}), approver=person)
+    (tmp_path / "workspace" / "a.txt").write_text("hello")
+    calls = [ToolCall(str(number), "read_file", {"path": "a.txt"}) for number in range(3)]
+    results = door.with_options(signal=stop).call_all(calls)
+    assert {result.value for result in results} == {"TOOL_CANCELLED: the user pressed stop"}
+    assert len(person.asked) == 1
 
 
 def test_a_file_that_changes_while_somebody_thinks_voids_the_approval(

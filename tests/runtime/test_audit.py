@@ -244,7 +244,7 @@ with create_agent_toolkit(context, packs=[Pack({{"add": add}})]) as toolkit:
     [
         ("workspace/audit.jsonl", "is inside"),
         ("link/audit.jsonl", "is inside"),
-        ("missing/audit.jsonl", "cannot be opened: No such file"),
+        ("missing/audit.jsonl", "its folder does not exist; create it"),
         (".", "cannot be opened: Is a directory"),
         ("fifo", "not a regular file|cannot be opened"),
     ],

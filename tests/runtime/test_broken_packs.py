@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.projects import Project, run, tool
-from toolkit import SecurityPolicy, SetupError, ToolkitContext, create_agent_toolkit
+from toolkit import Pack, SecurityPolicy, SetupError, ToolkitContext, create_agent_toolkit
 
 BIND = """
 from acme.generated import bind
@@ -75,3 +75,17 @@ def test_a_misspelt_name_of_a_pack_gets_a_suggestion(tmp_path: Path, monkeypatch
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(SetupError, match=r"has no attribute 'ACMEE'\. Did you mean 'ACME'\?$"):
         create_agent_toolkit(ToolkitContext(tmp_path, SecurityPolicy()), packs=["pack_with_a_name:ACMEE"])
+
+
+def test_a_pack_for_tools_of_another_package_says_which_setting_is_missing(tmp_path: Path) -> None:
+    context = ToolkitContext(tmp_path, SecurityPolicy(default="allow"))
+    with pytest.raises(SetupError) as failure:
+        create_agent_toolkit(context, packs=["toolkit.builtin:BUILTIN", "acme.tools:ACME"])
+    assert str(failure.value) == (
+        "a pack handles 'add', which is not a tool of toolkit.generated; if it is a tool of another package, add that package"
+        " to 'include' in your settings (the built-in tools are in toolkit.generated) and run `toolkit generate`"
+    )
+    with pytest.raises(
+        SetupError, match=r"'reed_file', which is not a tool of toolkit\.generated\. Did you mean 'read_file'"
+    ):
+        create_agent_toolkit(context, packs=[Pack({"reed_file": print})])

@@ -264,3 +264,7 @@ def test_packs_policies_and_contexts_of_the_wrong_kind_are_told(make_door: MakeD
         SecurityPolicy(rules=[odd])
     with pytest.raises(SetupError, match="needs a SecurityPolicy, not NoneType"):
         ToolkitContext(tmp_path, odd.get(0))
+    with pytest.raises(SetupError, match=r"not str; write SecurityPolicy.load\('policy.toml'\)"):
+        ToolkitContext(tmp_path, odd.get(0, "policy.toml"))
+    with pytest.raises(SetupError, match=r"not dict; write SecurityPolicy\(tools=\{...\}\)"):
+        ToolkitContext(tmp_path, odd)

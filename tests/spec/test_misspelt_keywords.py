@@ -1,4 +1,4 @@
-"""Keywords that are most likely misspelt are mistakes in specs of a project, and never in imported ones."""
+"""Keywords and required names that are most likely misspelt are mistakes in specs of a project, and never in imported ones."""
 
 from __future__ import annotations
 
@@ -69,3 +69,34 @@ def test_joins_a_text_that_a_comma_split() -> None:
         ' quote the text: title: "One, two, three"'
         for word in ("two", "three")
     ]
+
+
+CLOSED = {"type": "object", "properties": {"path": {"type": "string"}}, "additionalProperties": False}
+FORBIDDEN = "is required but not declared in 'properties', and 'additionalProperties: false' forbids other names"
+
+
+@pytest.mark.parametrize(
+    ("name", "way_out"), [("pth", ". Did you mean 'path'?"), ("c", "; declare it, or remove it here")]
+)
+def test_a_required_name_that_no_object_may_have(name: str, way_out: str) -> None:
+    schema = {**CLOSED, "required": ["path", name]}
+    with pytest.raises(SpecError) as caught:
+        load(schema)
+    place = "t.json:/tools/0/inputSchema/properties/a/required"
+    assert short_forms(caught.value) == (f"{name!r} {FORBIDDEN}{way_out} @ {place}",)
+    load(schema, origin={"kind": "mcp", "name": "files"})
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"additionalProperties": True},
+        {"additionalProperties": {"type": "string"}},
+        {"patternProperties": {"^c$": {}}},
+        {"properties": {"c": {}}},
+        {"required": []},
+    ],
+    ids=lambda keys: next(iter(keys)),
+)
+def test_a_required_name_that_an_object_may_have(keys: dict[str, Any]) -> None:
+    load({**CLOSED, "required": ["c"], **keys})

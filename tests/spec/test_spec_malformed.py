@@ -167,7 +167,7 @@ def test_refuses_yaml(text: str, problem: str, scanner: str) -> None:
 
 # The two scanners word these differently, and do not mark the same character.
 # The two scanners word some mistakes differently, and the pure-Python one does not say where a number is out of range.
-QUOTE = "quote a text that contains ': '"
+QUOTE = "quote a text that contains ': ', and indent a key as its neighbours"
 OUT_OF_RANGE = "not YAML: an escaped character or a version number is out of range @ t.yaml:"
 BROKEN: list[tuple[str, str, str, str]] = [
     ("indents_with_a_tab", "name: t\n\ttitle: x\n", "not YAML: found a tab character that violates indentation; indent with spaces @ t.yaml:2:1", "not YAML: found character '\\t' that cannot start any token; indent with spaces @ t.yaml:2:1"),

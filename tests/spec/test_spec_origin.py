@@ -66,7 +66,8 @@ def test_a_name_nobody_could_use_needs_a_rename() -> None:
 
 def test_two_tools_meet_behind_their_prefix() -> None:
     text = problem([tool("fs_read"), tool("read", rename="fs_fs_read")], origin=origin(), prefix="fs_")
-    assert text.startswith("the name 'fs_fs_read' is taken by files.json:1:")
+    way_out = "add a 'rename' to one of the two, or a 'prefix' to its import"
+    assert text == f"the name 'fs_fs_read' is taken by files.json:1:74; {way_out} @ files.json:/tools/1/rename"
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,19 @@ ROWS = [
                 - $ref: "#/components/parameters/Limit"
         """,
     ),
+    _imports(
+        "an operation that does not exist",
+        _time('openapi = "api.yaml"\nurl = "https://example.org"\noperations = ["item"]'),
+        api_yaml="""
+        openapi: 3.1.0
+        paths:
+          /items:
+            get:
+              operationId: items
+        """,
+    ),
+    _imports("a web address without http", _time('url = "localhost:8000/mcp"')),
+    _imports("a server that is not running", _time('url = "http://localhost:9/mcp"')),
     _imports("a file of tools in no known format", _time('tools = "tools.json"'), tools_json='[{"title": "add"}]\n'),
     _imports(
         "one import that fails, and one that does not",

@@ -29,6 +29,10 @@ ROWS = [
         "an unquoted comma",
         "type: object\nproperties:\n  path: {type: string, description: The file, relative to the workspace.}",
     ),
+    _schema(
+        "an unquoted comma, and a colon after it",
+        "type: object\nproperties:\n  path: {type: string, description: The file, in the form: folder/name}",
+    ),
     _schema("a keyword without a value", "type: object\nrequired:\nproperties:\n  a: {type: integer}"),
     _schema("type null without quotes", "type: object\nproperties:\n  a: {type: null}"),
     _schema(
@@ -37,6 +41,15 @@ ROWS = [
     _schema("a mark that does not exist", "type: object\nproperties:\n  path: {type: string, x-resource: read-paht}"),
     _schema("an unknown type", "type: object\nproperties:\n  a: {type: int}"),
     _schema("required that is not a list", "type: object\nrequired: a"),
+    _schema(
+        "a required name that is forbidden",
+        "type: object\nadditionalProperties: false\nrequired: [a, c]\nproperties:\n  a: {type: integer}",
+    ),
+    _schema(
+        "a required name that is not declared, for lint",
+        "type: object\nrequired: [a, c]\nproperties:\n  a: {type: integer, description: First.}",
+        "lint",
+    ),
     _schema("a reference that leads nowhere", "type: object\nproperties:\n  a: {$ref: '#/$defs/Missing'}"),
     _schema(
         "a pattern that is not a regular expression", "type: object\nproperties:\n  a: {type: string, pattern: '['}"
@@ -44,6 +57,10 @@ ROWS = [
     _schema("an input that is not an object", "type: string"),
     _spec("a misspelt key of the spec", "name: add\ninputSchma: {type: object}\npermisions: [read]\n"),
     _spec("a key of another tool format", "name: add\ninput_schema: {type: object}\nstrict: true\n"),
+    _spec("the input as other tool formats name it", "name: add\nparameters: {type: object}\n"),
+    _spec(
+        "a key that is indented less than its neighbours", "name: add\ninputSchema:\n type: object\n  required: [a]\n"
+    ),
     _spec(
         "an unquoted comma in the spec itself", "{name: add, description: Adds, quickly, inputSchema: {type: object}}\n"
     ),

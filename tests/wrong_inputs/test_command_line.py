@@ -6,6 +6,7 @@ the diff as the person who made the mistake.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -39,6 +40,7 @@ POLICIES: Mapping[str, str] = {
     "policy: misspelt key in a rule": f'{RULE}pth = "secrets/**"\n',
     "policy: path that is a list": f'{RULE}path = ["a", "b"]\n',
     "policy: bad glob": f'{RULE}path = "../x"\n',
+    "policy: a path at home": f'{RULE}path = "~/secrets/**"\n',
     "policy: empty glob": f'{RULE}path = ""\n',
     "policy: command with a wildcard": f'{RULE}command = "rm *"\n',
     "policy: bad host": f'{RULE}host = "https://example.org/"\n',
@@ -78,7 +80,11 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "invoke: not an object": ("invoke", "exec_command", "--command", "ls", "--env", "LANG=C"),
     "invoke: out of range": ("invoke", "read_file", "--path", "a.txt", "--start-line", "0"),
     "invoke: not JSON": ("invoke", "read_file", "{"),
+    "invoke: a value without its option": ("invoke", "read_file", "a.txt"),
+    "invoke: an object of Python": ("invoke", "read_file", "{'path': 'a.txt'}"),
     "invoke: JSON and options, not JSON": ("invoke", "read_file", "path", "--start-line", "3"),
+    "invoke: not a JSON object": ("invoke", "read_file", "[]"),
+    "invoke: not JSON, for a script": ("invoke", "read_file", "a.txt", "--json"),
     "invoke: unknown key": ("invoke", "read_file", '{"paht": "a"}'),
     "invoke: options before the tool": ("invoke", "--path", "a", "read_file"),
     "invoke: no such workspace": ("invoke", "list", "--workspace", "nowhere"),
@@ -89,6 +95,8 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "init: ours": ("init", "toolkit"),
     "init: installed": ("init", "pydantic"),
     "init: not a name": ("init", "2fast"),
+    "init: a space": ("init", "my tools"),
+    "init: a dash at the end": ("init", "tools-"),
     "init: not ASCII": ("init", "größe"),
     "init: the current folder": ("init", "."),
     "init: no such parent": ("init", "nowhere/stall"),
@@ -122,7 +130,7 @@ def render(folder: Path, name: str, capsys: pytest.CaptureFixture[str]) -> str:
     assert ended.code in (1, 2), ended
     lines = [
         f"## {name}",
-        f"$ toolkit {' '.join(ROWS[name])}",
+        f"$ {shlex.join(['toolkit', *ROWS[name]])}",
         *(ended.out + ended.err).splitlines(),
         f"exit {ended.code}",
     ]

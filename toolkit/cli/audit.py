@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from toolkit.cli.options import AsJson
-from toolkit.cli.report import print_json, print_line, print_styled, print_table, report_errors
+from toolkit.cli.report import count, print_json, print_line, print_styled, print_table, report_errors, show_waiting
 from toolkit.cli.style import DECISION_STYLES, Styled
 from toolkit.cli.usage import CONTEXT, CliCommand, CliGroup, examples
 from toolkit.errors import SetupError
@@ -48,7 +48,7 @@ def verify(
     """Find records that were changed, removed or inserted. Exit with code 1 if there are any."""
     from toolkit.runtime.audit.log import AuditHead, verify
 
-    with report_errors(as_json, spec_mistakes=2):
+    with report_errors(as_json, spec_mistakes=2), show_waiting(f"reading {log}"):
         report = verify(_refuse_unreadable(log), None if head is None else AuditHead.parse(head))
     if as_json:
         found = {"head": str(report.head), "open_calls": report.open_calls, "problems": report.problems}
@@ -57,10 +57,9 @@ def verify(
         for problem in report.problems:
             print_line(f"{log}: {problem}")
         open_calls = f", calls without an end record: {report.open_calls}" if report.open_calls else ""
-        count = len(report.problems)
-        verdict = f"{count} problem{'s' * (count != 1)}" if count else "the chain is intact"
-        style = Styled(verdict, "red" if count else "green")
-        print_styled(f"{log}: {_count(report.head.lines, 'record')}, ", style, open_calls)
+        wrong = len(report.problems)
+        verdict = Styled(count(wrong, "problem"), "red") if wrong else Styled("the chain is intact", "green")
+        print_styled(f"{log}: {count(report.head.lines, 'record')}, ", verdict, open_calls)
     raise typer.Exit(1 if report.problems else 0)
 
 
@@ -69,7 +68,7 @@ def print_head(log: AuditFile, as_json: AsJson = False) -> None:
     """Print the number of records and the hash of the last one. Keep the output elsewhere."""
     from toolkit.runtime.audit.log import verify
 
-    with report_errors(as_json, spec_mistakes=2):
+    with report_errors(as_json, spec_mistakes=2), show_waiting(f"reading {log}"):
         report = verify(_refuse_unreadable(log))
     if as_json:
         print_json({"head": str(report.head)})
@@ -94,7 +93,7 @@ def show(
     """
     from toolkit.runtime.audit.log import read_records
 
-    with report_errors(as_json, spec_mistakes=2):
+    with report_errors(as_json, spec_mistakes=2), show_waiting(f"reading {log}"):
         records = [one for one in read_records(_refuse_unreadable(log)) if tool is None or one.get("tool") == tool]
     if as_json:
         print_json(records)
@@ -126,10 +125,6 @@ def _cells(call: Mapping[str, Any]) -> tuple[str | Styled, ...]:
         f"{took:,.0f} ms" if isinstance(took, int | float) else "-",
         Styled(f"{outcome}{reason}", "green" if outcome == "ok" else "red"),
     )
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def _refuse_unreadable(log: Path) -> Path:

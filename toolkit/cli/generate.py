@@ -21,6 +21,7 @@ from toolkit.cli.report import (
     print_warning,
     report_errors,
     show_progress,
+    show_waiting,
 )
 from toolkit.cli.trust import choose_decision
 from toolkit.cli.write_package import warn_not_imported, write_package
@@ -173,7 +174,7 @@ def lint(
     from toolkit.spec import estimate_tokens, load_specs
     from toolkit.spec.places import located_errors
 
-    with report_errors(as_json):
+    with report_errors(as_json), show_waiting("reading specs"):
         count_tokens = estimate_tokens if tokenizer is None else _load_tokenizer(tokenizer)
         settings = None if paths else find_settings(project)
         base = settings.root if settings else Path()

@@ -48,6 +48,6 @@ ToolNameArgument = Annotated[
 ]
 PolicyPath = Annotated[
     Path | None,
-    typer.Option("--policy", metavar="FILE", help="Policy file (TOML), outside the workspace.", show_default=False),
+    typer.Option(metavar="FILE", help="Policy file (TOML), outside the workspace.  [required]", show_default=False),
 ]
 Workspace = Annotated[Path, typer.Option(metavar="DIR", help="Folder that the tool may work in.")]

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from toolkit.cli.options import AsJson, Package, ToolNameArgument, Workspace
-from toolkit.cli.report import print_json, print_line, print_styled, print_table, report_errors
+from toolkit.cli.options import AsJson, Package, PolicyPath, ToolNameArgument, Workspace
+from toolkit.cli.report import count, print_json, print_line, print_styled, print_table, report_errors
 from toolkit.cli.style import DECISION_STYLES, Styled
 from toolkit.cli.tools.arguments import SETTINGS, GivenArguments, parse_tool_arguments
-from toolkit.cli.tools.generated_package import load_package, load_tool, parse_arguments
+from toolkit.cli.tools.generated_package import load_package, load_tool
 from toolkit.cli.usage import CONTEXT, CliCommand, CliGroup, examples, show_help
 from toolkit.errors import SetupError, ToolkitError
 
@@ -58,11 +58,10 @@ def check_policy(file: PolicyFileArgument, package: Package = None, as_json: AsJ
         policy = module.SecurityPolicy.load(file)
         with TemporaryDirectory() as workspace, module.create_agent_toolkit(module.ToolkitContext(workspace, policy)):
             pass  # a toolkit checks the names of tools, and whether they touch what rules are about
-    counts = {"tools": len(policy.tools), "rules": len(policy.rules)}
     if as_json:
-        print_json({"default": policy.default, **counts})
+        print_json({"default": policy.default, "tools": len(policy.tools), "rules": len(policy.rules)})
     else:
-        listed = ", ".join(f"{count} {word if count != 1 else word[:-1]}" for word, count in counts.items())
+        listed = f"{count(len(policy.tools), 'tool')}, {count(len(policy.rules), 'rule')}"
         print_line(f"{file}: no mistakes; {listed}, default {policy.default}")
 
 
@@ -76,10 +75,7 @@ def explain(
     context: typer.Context,
     name: ToolNameArgument,
     arguments: GivenArguments = None,
-    policy: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Policy file (TOML), outside the workspace.  [required]", show_default=False),
-    ] = None,
+    policy: PolicyPath = None,
     workspace: Workspace = Path(),
     package: Package = None,
     as_json: AsJson = False,
@@ -101,7 +97,7 @@ def explain(
         rules = module.SecurityPolicy.load(policy)
         with module.create_agent_toolkit(module.ToolkitContext(workspace=workspace, policy=rules)):
             try:
-                verdict = rules.explain(name, parse_arguments(given))
+                verdict = rules.explain(name, given)
             except ToolkitError as error:
                 # There is no decision, and exit code 1 would look like one.
                 raise SetupError(str(error)) from None

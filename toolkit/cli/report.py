@@ -1,4 +1,4 @@
-"""How every command prints: text for people, JSON for scripts, errors with their exit codes, questions, a progress bar.
+"""How every command prints: text for people, JSON for scripts, errors with their exit codes, questions, progress.
 
 On a terminal there are colours and tables, elsewhere plain text (``style.takes_colour``).
 
@@ -17,11 +17,14 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any, Final, TextIO
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from toolkit.cli.style import Style, Styled, paint, paint_help, takes_colour
 from toolkit.errors import GenerationError, SetupError, SpecError, ToolkitError
 from toolkit.visible import escape_hidden, escape_hidden_json, escape_hidden_lines
+
+if TYPE_CHECKING:
+    from threading import Event
 
 
 def print_line(text: str) -> None:
@@ -170,8 +173,8 @@ def print_error(message: str, *more: str) -> None:
 
 
 def report_interrupt() -> int:
-    """Ctrl-C: one line, and the exit code that shells expect."""
-    print_warning("\ninterrupted".removeprefix("" if _is_terminal() else "\n"))
+    """Ctrl-C: one line, after the ``^C`` that a terminal shows, and the exit code that shells expect."""
+    _echo("\ninterrupted" if _is_terminal() else "interrupted", err=True)
     return 130
 
 
@@ -294,3 +297,38 @@ def show_progress(label: str) -> Iterator[Callable[[int, int], None] | None]:
             bars[0].update(done - bars[0].pos)
 
         yield step
+
+
+@contextmanager
+def show_waiting(label: str) -> Iterator[None]:
+    """On a terminal a line that counts the seconds, from the first one on until the end. For work without steps to count."""
+    if not _is_terminal():
+        yield
+        return
+    from threading import Event, Thread
+
+    ended = Event()
+    counter = Thread(target=_count_seconds, args=(escape_hidden(label), ended), daemon=True)
+    counter.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        counter.join()
+
+
+def _count_seconds(label: str, ended: Event) -> None:
+    import shutil
+    from time import monotonic
+
+    stream, line = sys.__stderr__, ""
+    assert stream is not None
+    width = shutil.get_terminal_size().columns - 1  # a longer line would be wrapped, and stay
+    start = monotonic()
+    while not ended.wait(1):
+        seconds = f": {monotonic() - start:.0f} s"
+        line = f"{label[: width - len(seconds)]}{seconds}"
+        stream.write(f"\r{line}")
+        stream.flush()
+    stream.write(f"\r{' ' * len(line)}\r" if line else "")
+    stream.flush()

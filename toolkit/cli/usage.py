@@ -1,15 +1,15 @@
-"""How the commands are run: help in colour, wrong usage in two lines with a suggestion."""
+"""How the commands are run: help in colour, wrong usage with a suggestion and the way to the help."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import sys
 from typing import Any, Final
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from toolkit.cli.report import print_error, print_help, render_help, report_interrupt
+from toolkit.cli.report import print_error, print_help, print_json, render_help, report_interrupt
 from toolkit.errors import find_near_miss
 
 # Typer does not export it. Every wrong command, option or value is one.
@@ -23,10 +23,10 @@ def examples(*commands: str) -> str:
     return "\n".join(["\b", "Examples:", *(f"  {command}" for command in commands)])
 
 
-def run(app: typer.Typer, arguments: Sequence[str] | None = None, program: str | None = None) -> int:
+def run(app: typer.Typer) -> int:
     """Runs the command line, and returns the exit code."""
     try:
-        code = app(args=arguments, prog_name=program, standalone_mode=False)
+        code = app(standalone_mode=False)
     except typer.Abort:
         return report_interrupt()
     except _UsageError as error:
@@ -51,8 +51,12 @@ def _report_usage(error: Any) -> int:
     if type(error).__name__ == "NoArgsIsHelpError":
         show_help(context)
         return 2
+    message = _message(error, context)
+    if "--json" in sys.argv:  # whatever is wrong, the options were perhaps not read
+        print_json({"error": message})
+        return 2
     lines = [] if context is None else [context.get_usage(), f"Try '{context.command_path} --help' for help."]
-    print_error(_message(error, context), *(line for text in lines for line in text.splitlines()))
+    print_error(message, *(line for text in lines for line in text.splitlines()))
     return 2
 
 

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias, TypeVar
 
 from toolkit.errors import SetupError
 from toolkit.loop.async_waiting import await_answer, await_events
-from toolkit.loop.driver import AsyncDriver, AsyncStreamingDriver
+from toolkit.loop.driver import AsyncDriver, AsyncStreamingDriver, check_driver
 from toolkit.loop.events import CallAnswered, RunEnded, RunEvent
 from toolkit.loop.hooks import AsyncAfterCall, AsyncBeforeCall, AsyncHooks, AsyncOnAction, Save
 from toolkit.loop.limits import RunLimits
@@ -49,6 +49,7 @@ async def run_async(
     save: Save | None = None,
 ) -> Conversation:
     """The same as ``run`` for an async driver and an async toolkit. Hooks may be async; cancelling the task ends the run."""
+    check_driver(driver, "query")
     _check_toolkit(toolkit)
     state = RunState(toolkit, prompt, options, limits, window, signal)
 
@@ -79,6 +80,7 @@ def stream_run_async(
     save: Save | None = None,
 ) -> AsyncGenerator[RunEvent, None]:
     """The same as ``stream_run`` for an async driver and an async toolkit: ``async for event in stream_run_async(...)``."""
+    check_driver(driver, "stream_query")
     _check_toolkit(toolkit)
     state = RunState(toolkit, prompt, options, limits, window, signal)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from toolkit.errors import SetupError
+
 if TYPE_CHECKING:
     from toolkit.wire import AsyncStreamResult, ChatMessage, QueryOptions, QueryResult, StreamResult
 
@@ -37,3 +39,13 @@ class AsyncStreamingDriver(AsyncDriver, Protocol):
     async def stream_query(
         self, prompt: str | Sequence[ChatMessage], options: QueryOptions, /
     ) -> AsyncStreamResult: ...
+
+
+def check_driver(driver: object, method: str) -> None:
+    """Refuses what cannot be asked, before anything is."""
+    if not callable(getattr(driver, method, None)):
+        streams = " that streams" if callable(getattr(driver, "query", None)) else ""
+        raise SetupError(
+            f"{type(driver).__name__} is not a driver{streams}; the first argument is the driver of a model{streams}, "
+            "such as AnthropicDriver(client, model=...), and the second is the toolkit"
+        )

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 from toolkit.errors import SetupError
-from toolkit.loop.driver import Driver, StreamingDriver
+from toolkit.loop.driver import Driver, StreamingDriver, check_driver
 from toolkit.loop.events import CallAnswered, RunEnded, RunEvent
 from toolkit.loop.hooks import AfterCall, BeforeCall, Hooks, OnAction, Save
 from toolkit.loop.limits import RunLimits
@@ -82,6 +82,7 @@ def run(
         returns the messages to add.
     :param save: called with the conversation after each answer, after the results of its calls, and after ``on_action``.
     """
+    check_driver(driver, "query")
     _check_toolkit(toolkit)
     state = RunState(toolkit, prompt, options, limits, window, signal)
 
@@ -116,6 +117,7 @@ def stream_run(
 
     What ``run`` raises is raised while the events are read. Closing the iterator ends the run, and the connection.
     """
+    check_driver(driver, "stream_query")
     _check_toolkit(toolkit)
     state = RunState(toolkit, prompt, options, limits, window, signal)
 

@@ -7,7 +7,18 @@ from typing import NamedTuple
 
 from mypy.checker import TypeChecker
 from mypy.errorcodes import ErrorCode
-from mypy.nodes import ARG_STAR, ARG_STAR2, CallExpr, Context, DictExpr, Expression, ListExpr, TypeInfo
+from mypy.nodes import (
+    ARG_STAR,
+    ARG_STAR2,
+    CallExpr,
+    Context,
+    DictExpr,
+    Expression,
+    ImportFrom,
+    ListExpr,
+    SymbolNode,
+    TypeInfo,
+)
 from mypy.plugin import CheckerPluginInterface
 from mypy.server.trigger import make_trigger
 from mypy.subtypes import is_subtype
@@ -59,6 +70,17 @@ class Checker:
         """All classes of the module that defines a class."""
         nodes = [symbol.node for symbol in self._checker.modules[info.module_name].names.values()]
         return [node for node in nodes if isinstance(node, TypeInfo)]
+
+    def imported_modules(self) -> list[str]:
+        """The modules that the checked file names in ``from ... import``."""
+        return [statement.id for statement in self._checker.tree.imports if isinstance(statement, ImportFrom)]
+
+    def find(self, fullname: str) -> SymbolNode | None:
+        """What a loaded module has under a name."""
+        module, _, name = fullname.rpartition(".")
+        file = self._checker.modules.get(module)
+        symbol = None if file is None else file.names.get(name)
+        return None if symbol is None else symbol.node
 
     def named(self, fullname: str, arguments: Sequence[Type]) -> ProperType:
         """A class of ours with its type arguments. Its module is loaded, because generated code imports it."""

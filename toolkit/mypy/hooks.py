@@ -15,6 +15,7 @@ from toolkit.mypy.handlers import signature_of_bind
 from toolkit.mypy.invoke import INVOKES, signature_of_call
 from toolkit.mypy.keywords import has_tools_as_methods, signature_of_method, signature_of_model
 from toolkit.mypy.outputs import CONTENT, ContentHook
+from toolkit.mypy.packages import signature_of_create
 from toolkit.mypy.policies import CLASSES, signature_of_policy
 
 _MODEL = "toolkit.models.base.ToolModel"
@@ -39,6 +40,8 @@ class ToolkitPlugin(Plugin):
     def get_function_signature_hook(self, fullname: str) -> Callable[[FunctionSigContext], FunctionLike] | None:
         if fullname in CLASSES:
             return reported(signature_of_policy)
+        if fullname.endswith("agent_toolkit"):
+            return reported(signature_of_create)
         if fullname.endswith(".bind"):
             return reported(signature_of_bind)
         info = self._find_class(fullname) if fullname.endswith("Input") else None

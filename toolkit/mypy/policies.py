@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from mypy.errorcodes import ARG_TYPE, DICT_ITEM, LIST_ITEM, ErrorCode
 from mypy.nodes import DictExpr, Expression, ListExpr, StrExpr, TupleExpr
 from mypy.plugin import FunctionSigContext
-from mypy.types import CallableType, FunctionLike, Instance, NoneType, Type, UnionType, get_proper_type
+from mypy.types import CallableType, FunctionLike, Instance, Type, UnionType, get_proper_type
 
 from toolkit.mypy.checking import Checker, anything, unpacks
+from toolkit.mypy.packages import CONTEXT, explain_mixture, find_owner, package_of, short_name
 from toolkit.mypy.wording import did_you_mean, literal_values, quoted, type_text
 
 _POLICY = "toolkit.guard.policy.policy.SecurityPolicy"
 _RULE = "toolkit.guard.policy.rule.Rule"
-_CONTEXT = "toolkit.runtime.context.toolkit_context.ToolkitContext"
-CLASSES = (_POLICY, _RULE, _CONTEXT)
+CLASSES = (_POLICY, _RULE, CONTEXT)
 _OF_THE_PACKAGE = {"policy": "a SecurityPolicy", "rules": "Rules"}
 
 
@@ -27,15 +27,16 @@ def signature_of_policy(ctx: FunctionSigContext) -> FunctionLike:
     names = literal_values(made.args[0])
     if names is None:  # a policy of any names
         return ctx.default_signature
-    return PolicyCall(ctx, made.type.name, frozenset(names)).signature()
+    return PolicyCall(ctx, made, frozenset(names)).signature()
 
 
 class PolicyCall:
     """One call of a class that knows the names of a package's tools."""
 
-    def __init__(self, ctx: FunctionSigContext, called: str, names: frozenset[str]) -> None:
+    def __init__(self, ctx: FunctionSigContext, made: Instance, names: frozenset[str]) -> None:
         self._ctx = ctx
-        self._called = called
+        self._made = made
+        self._called = made.type.name
         self._names = names
         self._checker = Checker(ctx.api)
 
@@ -66,9 +67,19 @@ class PolicyCall:
             return False
         for name in written:
             if name.value not in self._names:
-                hint = did_you_mean(name.value, self._names)
-                self._checker.fail(f"No tool is called {quoted(name.value)}{hint}", name, code)
+                self._checker.fail(self._unknown(name.value), name, code)
         return True
+
+    def _unknown(self, name: str) -> str:
+        """What to say about a name that the package of this class does not have."""
+        package = package_of(self._made)
+        owner = find_owner(self._checker, name)
+        if package is not None and owner is not None:
+            return f"No tool of {package} is called {quoted(name)}: import {self._called} from {owner}, which has it"
+        hint = did_you_mean(name, self._names)
+        if package == "toolkit" and not hint:
+            hint = f"; for a tool of your own, import {self._called} from your generated package"
+        return f"No tool is called {quoted(name)}{hint}"
 
     def _check_decisions(self, tools: DictExpr, decision: Type) -> bool:
         for name, value in tools.items:
@@ -85,7 +96,11 @@ class PolicyCall:
         if literal_values(wanted):
             mistake = self._choice(value, wanted)
         elif name in _OF_THE_PACKAGE:
-            mistake = f"must be {_OF_THE_PACKAGE[name]} of the same package, not {_short(found.type)}"
+            mixture = explain_mixture("SecurityPolicy", found.type, self._called, self._made)
+            if mixture is not None:
+                self._checker.fail(mixture, value, ARG_TYPE)
+                return True
+            mistake = f"must be {_OF_THE_PACKAGE[name]} of the same package, not {short_name(found.type)}"
         else:
             return False
         self._checker.fail(f"Argument {quoted(name)} of {self._called} {mistake}", value, ARG_TYPE)
@@ -97,12 +112,6 @@ class PolicyCall:
         if isinstance(value, StrExpr):
             given, hint = quoted(value.value), did_you_mean(value.value, literal_values(wanted) or ())
         return f"must be {type_text(wanted, options)}, not {given}{hint}"
-
-
-def _short(kind: Type) -> str:
-    """The name of a class without its type arguments, which may be all the tools of another package."""
-    proper = get_proper_type(kind)
-    return proper.type.name if isinstance(proper, Instance) else "None" if isinstance(proper, NoneType) else "this"
 
 
 def _decision(wanted: Type) -> Type | None:

@@ -20,7 +20,7 @@ from toolkit.spec.checks.origin import (
 from toolkit.spec.checks.own_keys import check_examples, check_permissions
 from toolkit.spec.description import placeholder_problems, read_description
 from toolkit.spec.model import Json, ToolSpec
-from toolkit.spec.problems import Problems, Unreadable, below, kind
+from toolkit.spec.problems import Problems, Unreadable, below, extend_pointer, kind
 
 MAX_SCHEMA_DEPTH: Final = 64
 MAX_SCHEMA_NODES: Final = 20_000
@@ -36,7 +36,7 @@ _MCP_KEYS = (
     "icons",
     "execution",
 )
-_OUR_KEYS = ("permissions", "parallel", "blocking", "examples", "descriptionFile", "rename")
+_OUR_KEYS = ("permissions", "parallel", "blocking", "mustBeNamed", "examples", "descriptionFile", "rename")
 _KEYS = _MCP_KEYS + _OUR_KEYS + ORIGIN_KEYS
 _LIST_KEYS = ("tools", "nextCursor", "_meta", "origin", "prefix")
 
@@ -90,6 +90,7 @@ def _check_tool(fields: Fields, directory: Path | None, file_origin: FileOrigin)
         optional=optional,
         parallel=all(word == "read" for word in required) if parallel is None else parallel,
         blocking=blocking is not False,
+        must_be_named=fields.boolean("mustBeNamed") is True,
         examples=check_examples(fields),
         source=fields.problems.source,
         pointer=fields.pointer,
@@ -127,9 +128,9 @@ def _refuse_misspelt(
     in_yaml = not fields.problems.source.endswith(".json")
     for key, schema in (("inputSchema", input_schema), ("outputSchema", output_schema)):
         for message, pointer in find_misspelt_keywords(schema, in_yaml=in_yaml):
-            fields.problems.add(message, fields.at(key) + pointer)
+            fields.problems.add(message, extend_pointer(fields.at(key), pointer))
     for message, pointer in find_misspelt_hints(annotations or {}):
-        fields.problems.add(message, fields.at("annotations") + pointer)
+        fields.problems.add(message, extend_pointer(fields.at("annotations"), pointer))
 
 
 def _check_schema(fields: Fields, key: str) -> dict[str, Json] | None:

@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from toolkit.jsonschema.walk import subschemas
 from toolkit.spec.model import Json, ToolSpec
-from toolkit.spec.problems import Finding, below, quote
+from toolkit.spec.problems import Finding, below, extend_pointer, quote
 
 MAX_DESCRIPTION_TOKENS: Final = 40
-
-# Keywords that hold subschemas. Values such as `default` and `enum` are data and are skipped.
-_NAMED = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
-_LISTED = ("allOf", "anyOf", "oneOf", "prefixItems", "items")
-_SINGLE = ("items", "additionalProperties", "contains", "not", "if", "then", "else")
 
 
 def estimate_tokens(text: str) -> int:
@@ -45,22 +41,15 @@ def _lint_description(spec: ToolSpec, count_tokens: Callable[[str], int]) -> Ite
 
 
 def _find_undescribed(schema: Json, pointer: str) -> Iterator[tuple[str, str]]:
-    """Every property without a description, nested ones too. The loader has limited the depth."""
-    if not isinstance(schema, dict):
-        return
-    for keyword in _NAMED:
-        group = schema.get(keyword)
-        for name, inner in group.items() if isinstance(group, dict) else ():
-            place = below(below(pointer, keyword), name)
-            if keyword == "properties" and not _is_described(inner):
-                yield f"the property {quote(name)} has no description", place
-            yield from _find_undescribed(inner, place)
-    for keyword in _LISTED:
-        listed = schema.get(keyword)
-        for index, inner in enumerate(listed if isinstance(listed, list) else ()):
-            yield from _find_undescribed(inner, below(below(pointer, keyword), index))
-    for keyword in _SINGLE:
-        yield from _find_undescribed(schema.get(keyword), below(pointer, keyword))
+    """Every property without a description, nested ones too."""
+    for place, node in subschemas(schema):
+        properties = node.get("properties")
+        for name, inner in properties.items() if isinstance(properties, dict) else ():
+            if not _is_described(inner):
+                yield (
+                    f"the property {quote(name)} has no description",
+                    below(extend_pointer(pointer, f"{place}/properties"), name),
+                )
 
 
 def _is_described(schema: Json) -> bool:

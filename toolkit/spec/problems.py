@@ -8,7 +8,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Final
 
 from toolkit.errors import nearest
-from toolkit.jsonschema.pointer import escape_key
+from toolkit.jsonschema.pointer import escape_key, split_pointer
 
 if TYPE_CHECKING:
     from toolkit.spec.model import Json
@@ -113,6 +113,15 @@ def below(pointer: str, key: str | int) -> str:
     if not text.isprintable():
         text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
     return f"{pointer}/{text}"
+
+
+def extend_pointer(pointer: str, inner: str) -> str:
+    """The pointer of what ``inner`` leads to in the value at ``pointer``, fit to be printed on one line.
+
+    >>> extend_pointer("/inputSchema", "/properties/a\\nb")
+    '/inputSchema/properties/a\\\\nb'
+    """
+    return reduce(below, split_pointer(inner), pointer)
 
 
 def pointer_of(path: Iterable[str | int]) -> str:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import yaml
 
 _HINTS: Final = {
-    "mapping values are not allowed": "; quote a text that contains ': '",
+    "mapping values are not allowed": "; quote a text that contains ': ', and indent a key as its neighbours",
     "tab character": "; indent with spaces",
     "'\\t'": "; indent with spaces",
 }

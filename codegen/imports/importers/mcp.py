@@ -37,8 +37,7 @@ _MAX_LINE: Final = 4096
 _DOWNLOADERS: Final = ("npx", "uvx", "bunx", "pipx")
 _IT_RAN: Final = ("SERVER_NOT_READY", "SERVER_DIED", "REMOTE")
 _WHERE_PROGRAMS_ARE: Final = (
-    "; the sandbox has the system's programs, those next to this Python and the project's folder:"
-    " install the program there, or set sandbox = false"
+    "; install it next to this Python (`pip install ...`), for the whole system or in the project's folder"
 )
 
 

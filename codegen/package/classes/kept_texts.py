@@ -10,11 +10,10 @@ import json
 from typing import Final
 
 from toolkit.codegen.package.classes.generator import OPTIONS, WrittenTexts
-from toolkit.codegen.package.local_cache import cache_file, generator_version, replace_cache_file
+from toolkit.codegen.package.local_cache import TEXTS, cache_file, generator_version, replace_cache_file
 from toolkit.codegen.package.manifest import digest
 from toolkit.codegen.settings import Settings
 
-_KIND: Final = "classes"
 _TEXTS_A_TOOL: Final = 2
 """How many are kept: what the tools of two branches need."""
 _MIN_KEPT: Final = 100
@@ -22,7 +21,7 @@ _MIN_KEPT: Final = 100
 
 def read_kept_texts(settings: Settings) -> WrittenTexts:
     """Nothing if the file is damaged, or if another version or other options wrote it."""
-    file = cache_file(settings, _KIND)
+    file = cache_file(settings, TEXTS)
     try:
         head, _, data = (file.read_bytes() if file is not None else b"").partition(b"\n")
     except OSError:
@@ -34,7 +33,7 @@ def keep_texts(settings: Settings, texts: WrittenTexts, tools: int) -> None:
     """Keeps the newest texts."""
     newest = list(texts.items())[-max(_MIN_KEPT, _TEXTS_A_TOOL * tools) :]
     data = json.dumps(dict(newest))
-    replace_cache_file(cache_file(settings, _KIND), f"{_head(data.encode())}\n{data}")
+    replace_cache_file(cache_file(settings, TEXTS), f"{_head(data.encode())}\n{data}")
 
 
 def _head(data: bytes) -> str:

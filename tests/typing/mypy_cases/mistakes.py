@@ -82,7 +82,7 @@ def wrong_policies() -> None:
     Rule("deny", tools=["read_file", "tre"])  # error: No tool is called "tre"; did you mean "tree"?
     Rule("deny", permission="reed")  # error: Argument "permission" of Rule must be "read", "write", "execute", "network" or None, not "reed"; did you mean "read"?
     ToolkitContext(workspace=".", policy=None)  # error: Argument "policy" of ToolkitContext must be a SecurityPolicy of the same package, not None
-    ToolkitContext(workspace=".", policy=AcmePolicy())  # error: Argument "policy" of ToolkitContext must be a SecurityPolicy of the same package, not SecurityPolicy
+    ToolkitContext(workspace=".", policy=AcmePolicy())  # error: The SecurityPolicy is of acme.generated, but ToolkitContext is of toolkit: import ToolkitContext from acme.generated
     create_agent_toolkit(ToolkitContext(workspace=".", policy=SecurityPolicy(tools={"tre": "allow"})))  # error: No tool is called "tre"; did you mean "tree"?
 
 

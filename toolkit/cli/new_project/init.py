@@ -11,15 +11,18 @@ import shutil
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from toolkit.cli.new_project.project_name import ProjectName, read_project_name, refuse_occupied_folder
 from toolkit.cli.options import AsJson
-from toolkit.cli.report import print_json, print_line, print_styled, print_table, report_errors, show_progress
+from toolkit.cli.report import count, print_json, print_line, print_styled, print_table, report_errors, show_progress
 from toolkit.cli.style import Styled
 from toolkit.errors import SetupError
+
+if TYPE_CHECKING:
+    from toolkit.codegen import Settings
 
 _TEMPLATE: Final = Path(__file__).with_name("template")
 _PURPOSES: Final = (
@@ -53,7 +56,7 @@ def init(
             {"folder": str(project.folder), "package": project.package, "files": files, "generated": is_generated}
         )
         return
-    print_styled(Styled(f"created {project.folder}", "green"), f": {len(files)} files")
+    print_styled(Styled(f"created {project.folder}", "green"), f": {count(len(files), 'file')}")
     shown = [(path.format(package=project.package), purpose) for path, purpose in _PURPOSES]
     if not is_generated:
         shown = [(path, purpose) for path, purpose in shown if not path.endswith("generated/")]
@@ -81,10 +84,11 @@ def _make_project(project: ProjectName, is_generated: bool) -> list[str]:
                 file = staging / path
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_text(text, encoding="utf-8")
-            if is_generated:
-                _generate(staging)
+            settings = _generate(staging) if is_generated else None
             made = sorted(file.relative_to(staging).as_posix() for file in staging.rglob("*") if file.is_file())
             os.rename(staging, project.folder)
+            if settings is not None:
+                _move_cache_files(settings, project.folder)
         except OSError as error:
             raise SetupError(f"the folder {str(project.folder)!r} cannot be made: {error.strerror}") from None
         return made
@@ -101,8 +105,16 @@ def _render(project: ProjectName) -> Iterator[tuple[Path, str]]:
         yield Path(*parts), text.replace("__PACKAGE__", project.package).replace("__NAME__", project.name)
 
 
-def _generate(folder: Path) -> None:
+def _generate(folder: Path) -> Settings:
     from toolkit.codegen import find_settings, generate
 
+    settings = find_settings(folder)
     with show_progress("generating") as progress:
-        generate(find_settings(folder), progress)
+        generate(settings, progress)
+    return settings
+
+
+def _move_cache_files(settings: Settings, folder: Path) -> None:
+    from toolkit.codegen.package.local_cache import move_cache_files
+
+    move_cache_files(settings, folder)

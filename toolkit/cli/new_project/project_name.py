@@ -13,6 +13,8 @@ from typing import Final
 from toolkit.errors import SetupError
 
 _WAY_OUT: Final = "choose another name, such as 'my-tools'"
+# What both a project on a package index and, with underscores, a module may be called.
+_NAME: Final = re.compile(r"[A-Za-z](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 _OF_THE_TEMPLATE: Final = frozenset({"tests", "typing_extensions"})
 
 
@@ -35,11 +37,12 @@ def read_project_name(given: str) -> ProjectName:
     name = folder.name
     if not name or name == "..":
         raise SetupError(f"{given!r} is not the name of a new folder; {_WAY_OUT}")
-    package = re.sub(r"[-. ]+", "_", name).lower()
-    if not package.isidentifier() or not package.isascii() or package.startswith("_"):
+    if not _NAME.fullmatch(name):
         raise SetupError(
-            f"{name!r} cannot be the name of a Python package: use letters, digits, '-' and '_', and begin with a letter"
+            f"{name!r} cannot be the name of a Python package: use letters, digits, '-' and '_'; begin with a letter, and"
+            " end with a letter or a digit"
         )
+    package = re.sub(r"[-.]+", "_", name).lower()
     if keyword.iskeyword(package):
         raise SetupError(f"{name!r} is a keyword of Python; {_WAY_OUT}")
     if package == "toolkit" or package in sys.stdlib_module_names:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import inspect
+import shlex
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from toolkit.cli.options import AsJson, Package, PolicyPath, Workspace
-from toolkit.cli.tools.generated_package import read_arguments
 from toolkit.cli.usage import CONTEXT, CliCommand, wrong_usage
+from toolkit.errors import InvalidArguments
+
+if TYPE_CHECKING:
+    from toolkit.cli.tools.tool_options import ToolOption
 
 GivenArguments = Annotated[
     list[str] | None,
@@ -31,12 +36,15 @@ _DEFAULTS: Final[dict[str, Any]] = {"workspace": Path(), "as_json": False}
 
 def parse_tool_arguments(
     row: Mapping[str, Any], given: Sequence[str], context: typer.Context, *, takes_policy: bool = False
-) -> str:
-    """The arguments of a call as JSON text. Ends the command for ``--help`` and for wrong usage."""
-    from toolkit.cli.tools.tool_options import merge_arguments, tool_options
+) -> dict[str, Any]:
+    """The arguments of a call: those of the JSON argument, and over them those of options.
+
+    Ends the command for ``--help`` and for wrong usage, which text that is not a JSON object is, too.
+    """
+    from toolkit.cli.tools.tool_options import tool_options
 
     options = {f"option_{index}": option for index, option in enumerate(tool_options(row))}
-    texts: list[str] = []
+    read: list[dict[str, Any]] = []
 
     def receive(ctx: typer.Context, text: str | None, **values: Any) -> None:
         found = {}
@@ -50,7 +58,9 @@ def parse_tool_arguments(
         if text is None and missing:
             names = ", ".join(f"'{option.option}'" for option in missing)
             raise wrong_usage(f"Missing option{'s' * (len(missing) > 1)} {names}.", ctx)
-        texts.append(merge_arguments(None if text is None else read_arguments(text), found))
+        if text is not None and text != "-" and not text.lstrip().startswith(("{", "[", '"')):
+            raise wrong_usage(_explain_word(text, list(options.values())), ctx)
+        read.append({**({} if text is None else _read_object(text, ctx)), **found})
 
     ours = {**_OURS, "policy": PolicyPath} if takes_policy else _OURS
     receive.__signature__ = _signature(options, ours)  # type: ignore[attr-defined]
@@ -60,9 +70,33 @@ def parse_tool_arguments(
     app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
     app.command(cls=CliCommand, context_settings=CONTEXT, help=_help(row), epilog=_epilog(row))(receive)
     code = app(args=list(given), prog_name=f"{context.command_path} {row['name']}", standalone_mode=False)
-    if not texts:
+    if not read:
         raise typer.Exit(code or 0)
-    return texts[0]
+    return read[0]
+
+
+def _read_object(given: str, context: typer.Context) -> dict[str, Any]:
+    """The JSON argument; ``-`` stands for standard input."""
+    from toolkit.runtime.call.argument_text import parse_arguments
+    from toolkit.spec.problems import kind
+
+    try:
+        value = parse_arguments(given if given != "-" else sys.stdin.buffer.read().decode())
+    except UnicodeDecodeError as error:
+        raise wrong_usage(f"Standard input is not UTF-8 text: {error.reason}", context) from None
+    except InvalidArguments as error:
+        why = error.message.removesuffix("Send one JSON object.")  # that is for models
+        raise wrong_usage(f"Invalid value for 'JSON': {why}Give one JSON object, or options.", context) from None
+    if not isinstance(value, dict):
+        raise wrong_usage(f"Invalid value for 'JSON': the arguments must be a JSON object, not {kind(value)}", context)
+    return value
+
+
+def _explain_word(text: str, options: Sequence[ToolOption]) -> str:
+    """What to write instead of a value without its option."""
+    first = next((option for option in options if option.required), options[0] if options else None)
+    write = "" if first is None else f"; write {first.option} {shlex.quote(text)}"
+    return f"'{text}' is not a JSON object{write}."
 
 
 def _signature(options: Mapping[str, Any], ours: Mapping[str, Any]) -> inspect.Signature:

@@ -1,9 +1,8 @@
-"""The generated package a command works on, its tools, and the arguments of a call."""
+"""The generated package a command works on, and its tools."""
 
 from __future__ import annotations
 
 import importlib
-import json
 import logging
 import sys
 from pathlib import Path
@@ -44,26 +43,6 @@ def load_tool(package: str | None, name: str) -> tuple[Any, dict[str, Any]]:
         meant = nearest(name, definitions) or " `toolkit tools` lists them."
         raise SetupError(f"unknown tool {name!r}.{meant}")
     return module, definitions[name]
-
-
-def read_arguments(given: str) -> str:
-    """The text of a call's arguments; ``-`` stands for standard input."""
-    if given != "-":
-        return given
-    try:
-        return sys.stdin.buffer.read().decode()
-    except UnicodeDecodeError as error:
-        raise SetupError(f"standard input is not UTF-8 text: {error.reason}") from None
-
-
-def parse_arguments(text: str) -> dict[str, Any]:
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise SetupError(f"the arguments are not JSON: {error}; give one JSON object, or options") from None
-    if not isinstance(value, dict):
-        raise SetupError("the arguments must be a JSON object")
-    return value
 
 
 def _find_package() -> str:

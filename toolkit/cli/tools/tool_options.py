@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from toolkit.cli.tools.signature import as_shell_word, example_arguments
-from toolkit.errors import SetupError, nearest
+from toolkit.errors import InvalidArguments, nearest
 from toolkit.jsonschema.keywords import UNIONS, Schema
 from toolkit.jsonschema.references import References
 
@@ -178,6 +178,8 @@ def _types(schema: Any, references: References, depth: int) -> frozenset[str]:
 def _is_of(value: Any, kind: str) -> bool:
     if isinstance(value, bool):
         return kind == "boolean"
+    if isinstance(value, float) and kind == "integer":
+        return value.is_integer()
     return isinstance(value, _PYTHON_TYPES.get(kind, ()))
 
 
@@ -193,9 +195,11 @@ def _read_value(text: str, types: frozenset[str], schema: Schema) -> Any:
         return text
     if types == {"string"}:
         return text
+    from toolkit.runtime.call.argument_text import parse_arguments
+
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
+        value = parse_arguments(text)
+    except InvalidArguments:
         value, is_json = None, False
     else:
         is_json = True
@@ -213,16 +217,3 @@ def _article(types: frozenset[str]) -> str:
     """
     names = {"integer": "an integer", "number": "a number", "boolean": "true or false"}
     return " or ".join(names.get(kind, f"a JSON {kind}") for kind in sorted(types))
-
-
-def merge_arguments(text: str | None, options: Mapping[str, Any]) -> str:
-    """The arguments as JSON text: those of the JSON argument, and over them those of options."""
-    if not options:
-        return "{}" if text is None else text
-    from toolkit.cli.tools.generated_package import parse_arguments
-
-    given = {} if text is None else parse_arguments(text)
-    try:
-        return json.dumps({**given, **options}, ensure_ascii=False)
-    except (ValueError, RecursionError) as error:
-        raise SetupError(f"the arguments cannot be written as JSON: {error}") from None

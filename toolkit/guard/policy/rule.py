@@ -205,6 +205,8 @@ def _path_matcher(pattern: str, decision: Decision) -> Callable[[str], bool]:
     from toolkit.guard.fs.path import split_names
     from toolkit.guard.policy.allow_globs import compile_exact
 
+    if pattern.startswith("~/"):
+        raise PolicyError(f"the pattern {pattern!r} begins with '~', which is not expanded; write the absolute path")
     try:
         if decision == "allow":
             return compile_exact(pattern)

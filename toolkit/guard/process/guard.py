@@ -274,12 +274,13 @@ class ProcessGuard:
         network: CommandNetwork = "none",
         sandbox: bool = True,
         read_roots: Sequence[str] = (),
+        limit_writes: bool = False,
     ) -> LongProcess:
         """Start a program that runs until it is closed, such as a server that its caller talks to over pipes.
 
         It sees what a command sees, with a HOME of its own for as long as it lives. Limits are those of a command, except
-        that neither its time nor the bytes it writes to disk are limited. A program that cannot be run is
-        noticed only after a moment; ``LongProcess.outcome`` then raises the reason.
+        that its time is not limited, and the bytes it writes to disk only with ``limit_writes``. A program that cannot be
+        run is noticed only after a moment; ``LongProcess.outcome`` then raises the reason.
 
         ``read_roots`` are directories that it reads besides those of this guard. The environment of a program that is
         named by its absolute path (a venv, a prefix of Node) is found without them; see ``program_roots.py``. In both,
@@ -293,7 +294,7 @@ class ProcessGuard:
         with contextlib.ExitStack() as stack:
             view, argv = self._reading(stack, argv, read_roots) if sandbox else (self, argv)
             request = view._prepare_request(stack, argv, cwd, env, network, sandbox=sandbox)
-            request = dataclasses.replace(request, until_closed=True)
+            request = dataclasses.replace(request, until_closed=True, counts_writes=limit_writes)
             if not sandbox:
                 self._sandbox.refuse_writable_program(request)
             else:

@@ -31,7 +31,7 @@ class CommandLimits:
 
     ``memory`` (by default half of the machine's, at most 16 GiB), ``file_size`` (of one file) and ``disk`` (written in
     total) are in bytes; ``processes`` counts processes, and 16 times as many threads are allowed, at least 1024. ``disk``
-    does not limit servers, which run until they are closed.
+    does not limit servers, which run until they are closed, but it limits programs that a model wrote.
 
     >>> CommandLimits(memory=1 << 30).processes
     256

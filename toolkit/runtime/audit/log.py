@@ -146,9 +146,7 @@ class Record:
 
     __slots__ = ("_began", "_call", "_facts", "_log", "_started", "_verdict")
 
-    def __init__(
-        self, log: AuditLog, name: object, call_id: str | None, origin: ProgramOrigin | None = None
-    ) -> None:
+    def __init__(self, log: AuditLog, name: object, call_id: str | None, origin: ProgramOrigin | None = None) -> None:
         self._log = log
         self._began = time.monotonic()
         self._call: dict[str, Any] = {
@@ -346,6 +344,8 @@ def _open_file(path: str, roots: Iterable[str]) -> int:
             )
     try:
         file = os.open(real, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
+    except FileNotFoundError as error:
+        raise SetupError(f"the audit log {path!r} cannot be made: its folder does not exist; create it") from error
     except OSError as error:
         raise SetupError(f"the audit log {path!r} cannot be opened: {error.strerror}") from error
     if not stat.S_ISREG(os.fstat(file).st_mode):

@@ -25,10 +25,10 @@ from toolkit.wire.call import ToolCall
 from toolkit.wire.result import ToolResult
 
 if TYPE_CHECKING:
-    from toolkit.runtime.programs.settings import Checker
+    from toolkit.runtime.call.approval import Answer, ApprovalRequest
     from toolkit.runtime.programs.result import ProgramResult
     from toolkit.runtime.programs.sessions import AsyncProgramSession
-    from toolkit.runtime.call.approval import Answer, ApprovalRequest
+    from toolkit.runtime.programs.settings import Checker
 
 T = TypeVar("T")
 
@@ -101,11 +101,19 @@ class AsyncRunner(View):
 
     async def _ask(self, request: ApprovalRequest) -> Answer:
         """Asks the approver; in a thread, because a sync one may wait for a person."""
-        approver = self._core.context.approver
+        from toolkit.runtime.call.approval import ask_in_turn
+
+        approver, turn = self._core.context.approver, self._core.context.turn_to_ask
         assert approver is not None
+        # Not the signal of the call, which may be shared: a cancelled task stops this one.
+        signal = CallSignal(self._options.signal, self._options.deadline)
+        asking = self._core.workers.submit(lambda: ask_in_turn(approver, turn, request, signal))
         try:
-            answer = await asyncio.wrap_future(self._core.workers.submit(lambda: approver(request)))
+            answer = await asyncio.wrap_future(asking)
             return await answer if inspect.isawaitable(answer) else answer
+        except asyncio.CancelledError:
+            signal.stop()
+            raise
         except Exception as error:
             raise steps.not_approved(request, error) from error
 

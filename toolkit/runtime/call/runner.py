@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from toolkit.runtime.call.core import PreparedCall
     from toolkit.runtime.context.progress import Progress
     from toolkit.runtime.output.message import ToolMessage
-    from toolkit.runtime.programs.settings import Checker
     from toolkit.runtime.programs.result import ProgramResult
     from toolkit.runtime.programs.sessions import ProgramSession
+    from toolkit.runtime.programs.settings import Checker
     from toolkit.wire.call import ToolCall
 
 T = TypeVar("T")
@@ -63,7 +63,7 @@ class Runner(View, Closeable):
         ctx = ToolContext()._open(tool, core, call_id, signal, options.notify)
         try:
             if call.request is not None or record is not None:
-                answer = None if call.request is None else self._ask(call.request)
+                answer = None if call.request is None else self._ask(call.request, signal)
                 response = core.settle(call, answer, ctx)
                 if response is not None:
                     message = steps.conclude(tool, response.content, ctx, call.repairs, answered_by="the approver")
@@ -91,12 +91,14 @@ class Runner(View, Closeable):
                 raise
             raise shown from steps.cause_of(error)
 
-    def _ask(self, request: ApprovalRequest) -> Answer:
+    def _ask(self, request: ApprovalRequest, signal: CallSignal) -> Answer:
         """Asks the approver; waits for an async one."""
-        approver = self._core.context.approver
-        assert approver is not None
+        from toolkit.runtime.call.approval import ask_in_turn
+
+        context = self._core.context
+        assert context.approver is not None
         try:
-            answer = approver(request)
+            answer = ask_in_turn(context.approver, context.turn_to_ask, request, signal)
             return self._await_in_loop(answer) if inspect.isawaitable(answer) else answer
         except Exception as error:
             raise steps.not_approved(request, error) from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from toolkit.errors import SetupError, nearest
 from toolkit.inject.plan import name_of
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from toolkit.wire.json_types import JsonObject
 
 Found: TypeAlias = dict[str, HandlerParts[..., Any] | LazyHandler]
+_INCLUDE: Final = (
+    "; if it is a tool of another package, add that package to 'include' in your settings"
+    " (the built-in tools are in toolkit.generated) and run `toolkit generate`"
+)
 Ready: TypeAlias = "Callable[[CodeTool], FunctionTool[..., Any]]"
 
 
@@ -36,8 +40,9 @@ def join_packs(catalog: Catalog, packs: Iterable[Pack], ready: Ready) -> tuple[C
     for pack in packs:
         for name, handler in pack.handlers.items():
             if name not in catalog.tools:
+                meant = nearest(name, catalog.tools)
                 raise SetupError(
-                    f"a pack handles {name!r}, which is not a tool of this toolkit.{nearest(name, catalog.tools)}"
+                    f"a pack handles {name!r}, which is not a tool of {catalog.package}{f'.{meant}' if meant else _INCLUDE}"
                 )
             if isinstance(handler, LazyHandler):
                 _claim(owners, name, f"{handler.module}.run")

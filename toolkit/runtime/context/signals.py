@@ -47,6 +47,11 @@ class CancelSignal:
     def reason(self) -> str:
         return self._reason or ""
 
+    def check(self) -> None:
+        """Raises ``ToolCancelled`` if it was cancelled."""
+        if self._reason is not None:
+            raise ToolCancelled(self._reason)
+
     def cancel(self, reason: str = "cancelled by the caller") -> None:
         """Ends the calls; the first reason stays."""
         with self._lock:

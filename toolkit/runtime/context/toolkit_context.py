@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from types import MappingProxyType
@@ -61,7 +62,8 @@ class ToolkitContext(Generic[NameT]):
     :param limits: the memory, processes and disk space that one command may use.
     :param ask_before_writing: files that a tool may change only after approval, as patterns of deny rules. The default,
         ``toolkit.guard.RUNS_LATER``, is files that run code for the user later; ``()`` asks about none.
-    :param approver: asked about calls for which the policy says ``ask``; sync or async. Without one they are refused.
+    :param approver: asked about calls for which the policy says ``ask``; without one they are refused. A sync one is
+        asked about one call at a time; an async one may be asked about several at once.
     :param permissions: what tools may be granted; a tool that needs more is refused.
     :param programs: what programs of ``run_program`` may import and use; the defaults if not given.
     :param coerce: repair common mistakes of models in arguments, and report it in the message's metadata.
@@ -105,6 +107,7 @@ class ToolkitContext(Generic[NameT]):
         "session_id",
         "state",
         "tracing",
+        "turn_to_ask",
         "workspace",
         "write_roots",
     )  # fmt: skip
@@ -145,11 +148,13 @@ class ToolkitContext(Generic[NameT]):
         if not isinstance(workspace, str | os.PathLike):
             raise SetupError(f"a workspace is given by its path, not by {type(workspace).__name__}")
         if not isinstance(policy, SecurityPolicy):
-            raise SetupError(f"a context needs a SecurityPolicy, not {type(policy).__name__}")
+            raise SetupError(f"a context needs a SecurityPolicy, not {type(policy).__name__}{_how_to_write(policy)}")
         self.workspace: Final = os.fspath(workspace)
         self.policy: Final = policy
         self.permissions: Final = frozenset(permissions)
         self.approver: Final = approver
+        # Shared with the contexts of subagents. An approver may itself call tools that need an approval.
+        self.turn_to_ask: Final = threading.RLock()
         self.sandbox: Final = _one_of("sandbox", sandbox, get_args(SandboxChoice))
         self.mode: Final = _one_of("mode", mode, get_args(Mode))
         self.read_roots: Final = tuple(os.fspath(root) for root in read_roots)
@@ -199,6 +204,13 @@ class ToolkitContext(Generic[NameT]):
         made.policy = policy  # type: ignore[misc]
         made._lazy_tools = {}
         return made
+
+
+def _how_to_write(policy: object) -> str:
+    """How to make a policy of what was probably meant as one."""
+    if isinstance(policy, str | os.PathLike):
+        return f"; write SecurityPolicy.load({os.fspath(policy)!r})"
+    return "; write SecurityPolicy(tools={...})" if isinstance(policy, dict) else ""
 
 
 def _read_tracing(given: bool | Tracing) -> Tracing | None:

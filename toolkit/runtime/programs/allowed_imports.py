@@ -28,6 +28,7 @@ ONLY_COMPUTES: Final = (
     "a program may import the modules of the standard library that only compute, such as json, re and datetime"
 )
 _MAX_TOOLS: Final = 3
+_MAX_PARTS: Final = 50
 _FILES: Final = ("read_file", "list", "grep", "glob", "write_file", "edit")
 _COMMANDS: Final = ("exec_command", "bash")
 _WEB: Final = ("webfetch",)
@@ -56,8 +57,14 @@ def is_allowed_import(module: str, imports: Collection[str]) -> bool:
     >>> is_allowed_import("collections.abc", {"collections"}), is_allowed_import("urllib", {"urllib.parse"})
     (True, False)
     """
-    parts = module.split(".")
-    return any(".".join(parts[:end]) in imports for end in range(1, len(parts) + 1))
+    place = -1
+    for _ in range(_MAX_PARTS):  # of a name with thousands of parts, each beginning would be as long as a program
+        place = module.find(".", place + 1)
+        if place < 0:
+            return module in imports
+        if module[:place] in imports:
+            return True
+    return False
 
 
 def suggest_instead(module: str, tools: Collection[str]) -> str | None:

@@ -55,6 +55,9 @@ class Caller(Protocol):
 
     def start(self, request: CallRequest, seconds: float, signal: CancelSignal, done: Done) -> None: ...
 
+    def refuse(self, request: CallRequest, refusal: ToolkitError) -> None:
+        """Records a call that is not made."""
+
 
 class SyncCaller:
     """Runs calls with a sync toolkit: in the caller's thread, unless the program goes on meanwhile."""
@@ -68,6 +71,9 @@ class SyncCaller:
             done(self._run(request, seconds, signal))
         else:
             view._core.workers.submit(lambda: done(self._run(request, seconds, signal)))
+
+    def refuse(self, request: CallRequest, refusal: ToolkitError) -> None:
+        _record_refusal(self._view, request, refusal)
 
     def _run(self, request: CallRequest, seconds: float, signal: CancelSignal) -> CallOutcome:
         view = self._view._for_program(request.origin, _limit(self._view, request, seconds), signal)
@@ -91,6 +97,9 @@ class AsyncCaller:
         )
         future.add_done_callback(lambda ended: done(_outcome(request, ended)))
 
+    def refuse(self, request: CallRequest, refusal: ToolkitError) -> None:
+        _record_refusal(self._view, request, refusal)
+
     async def _run_in_turn(self, request: CallRequest, seconds: float, signal: CancelSignal) -> CallOutcome:
         if self._view._core.catalog.tools[request.tool].parallel:
             return await self._run(request, seconds, signal)
@@ -104,6 +113,13 @@ class AsyncCaller:
             return CallOutcome(request, message, None)
         except Exception as error:
             return CallOutcome(request, None, as_toolkit_error(error, request.tool))
+
+
+def _record_refusal(view: Runner | AsyncRunner, request: CallRequest, refusal: ToolkitError) -> None:
+    """The audit log has every refusal, also of calls that do not get to the call path."""
+    audit = view._core.audit
+    if audit is not None:
+        audit.begin(request.tool, request.call_id, request.origin).end_failed(refusal, request.arguments)
 
 
 def _limit(view: Runner | AsyncRunner, request: CallRequest, seconds: float) -> float | None:

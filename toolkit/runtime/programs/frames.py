@@ -58,7 +58,9 @@ class FrameBuffer:
             end = _LENGTHS.size + head + body
             if len(pieces) < end:
                 return
-            frame = Frame(_read_head(bytes(pieces[_LENGTHS.size : _LENGTHS.size + head])), bytes(pieces[end - body : end]))
+            frame = Frame(
+                _read_head(bytes(pieces[_LENGTHS.size : _LENGTHS.size + head])), bytes(pieces[end - body : end])
+            )
             del pieces[:end]
             yield frame
 

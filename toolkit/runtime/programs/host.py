@@ -10,15 +10,15 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, Self
 
 from pydantic import BaseModel
 from pydantic_core import from_json, to_json
 
-from toolkit.errors import ToolCancelled, ToolkitError, ToolNotAllowed
+from toolkit.errors import ToolCancelled, ToolFailed, ToolkitError, ToolNotAllowed
 from toolkit.guard.process.output import HeadTail
 from toolkit.runtime.context.signals import CancelSignal
 from toolkit.runtime.programs.calls import Caller, CallOutcome, CallRequest, ProgramOrigin
@@ -28,12 +28,31 @@ from toolkit.runtime.programs.result import ProgramCall, ProgramError
 from toolkit.runtime.programs.settings import ProgramSettings
 from toolkit.wire.content import ContentBlock
 
-
-_END_SECONDS: Final = 10.0
+_END_SECONDS: Final = 2.0
+"""How long calls that were cancelled may take to end. Only handlers that look at no signal take longer."""
+_MAX_WAITING: Final = 32 << 20
+"""Characters of arguments that may wait until another call ends. Calls wait only if more arrive than may run at once."""
+_MAX_UNREAD: Final = 16 << 20
+"""Bytes of results that a program has not read yet; as long as there are more, no other call starts."""
+_MAX_MESSAGE: Final = 4000
+_MAX_NAME: Final = 200
+_MAX_LINE: Final = 1 << 31
 
 
 class ProgramStopped(Exception):
     """The interpreter cannot be used any more; the message says why, for whoever wrote the program."""
+
+
+class TimeLimit(NamedTuple):
+    """How long a program may take."""
+
+    seconds: float
+    until: float
+    """When that is over, by the monotonic clock."""
+
+    @classmethod
+    def beginning_now(cls, seconds: float) -> Self:
+        return cls(seconds, time.monotonic() + seconds)
 
 
 @dataclass(slots=True)
@@ -49,7 +68,7 @@ class Ran:
     """Whether its interpreter can run another one."""
 
 
-class Host:
+class ProgramHost:
     """Answers the calls of one program."""
 
     def __init__(
@@ -60,7 +79,7 @@ class Host:
         program_id: str,
         allowed: Collection[str],
         signal: CancelSignal,
-        until: float,
+        time_limit: TimeLimit,
     ) -> None:
         self._process: Final = process
         self._caller: Final = caller
@@ -68,63 +87,77 @@ class Host:
         self._id: Final = program_id
         self._allowed: Final = frozenset(allowed)
         self._outer: Final = signal
-        self._until: Final = until
+        self._time_limit: Final = time_limit
         # Cancelled at the latest when the program ends: calls that it did not wait for end with it.
         self._signal, self._unlink = CancelSignal.linked_to(signal)
         self._finished: Final[SimpleQueue[CallOutcome]] = SimpleQueue()
         self._waiting: Final[deque[CallRequest]] = deque()
-        self._running: Final[set[int]] = set()
-        self._count = 0
+        self._waiting_size = 0
+        self._numbers: Final[set[int]] = set()
+        self._running: Final[dict[int, CallRequest]] = {}
         self._printed: Final = HeadTail(settings.output_bytes)
         self._ran: Final = Ran()
         self._thread: Final = threading.get_ident()
 
-    def run(self, request: dict[str, Any]) -> Ran:
+    def run(self, request: bytes) -> Ran:
         """Sends the program to its interpreter, and returns when it has ended."""
         forget = self._outer.listen(self._process.wake)
         try:
-            self._process.send(self._until, {"run": self._id}, to_json(request))
+            self._refuse_late_frames(self._process.take_arrived())
+            self._process.send({"run": self._id}, request)
             while (end := self._next()) is None:
                 pass
             self._read_end(end)
         except TimeoutError:
-            self._fail(f"the program took longer than {self._settings.seconds:g} s")
+            self._fail(f"the program took longer than {self._time_limit.seconds:g} s")
         except ProcessEnded as error:
             self._fail(self._explain_end(error))
         except (BrokenFrame, ProgramStopped) as error:
             self._fail(str(error))
         except ToolCancelled as error:
             self._fail(error.message)
+        except BaseException:
+            self._ran.usable = False
+            raise
         finally:
             forget()
+            self._end_everything()
+        self._ran.output = self._printed.data().decode("utf-8", "replace")
+        return self._ran
+
+    def _end_everything(self) -> None:
+        """The program first, so that it does not go on while its calls end."""
+        try:
+            if not self._ran.usable:
+                self._process.close()
+        finally:
             self._unlink()
             self._signal.cancel("the program has ended")
             self._wait_for_calls()
-            if not self._ran.usable:
-                self._process.close()
-        self._ran.output = self._printed.data().decode("utf-8", "replace")
-        return self._ran
 
     # -- frames --------------------------------------------------------------------------------------------------------
 
     def _next(self) -> Frame | None:
         """Handles what has arrived, and the calls that have ended; returns the last frame of the program."""
-        for frame in self._process.receive(self._until, self._check):
+        frames = self._process.receive(self._time_limit.until, self._outer.check)
+        for index, frame in enumerate(frames):
             head = frame.head
             if "call" in head:
                 self._accept(frame)
             elif "print" in head:
                 self._printed.add(frame.body)
             elif "end" in head:
+                self._refuse_late_frames(frames[index + 1 :])
                 return frame
             else:
                 raise ProgramStopped("the interpreter of the program sent something that is not a call")
-        self._answer_finished()
+        self._go_on()
         return None
 
-    def _check(self) -> None:
-        if self._outer.cancelled:
-            raise ToolCancelled(self._outer.reason)
+    def _refuse_late_frames(self, frames: Sequence[Frame]) -> None:
+        """What arrives after the end of a program: what its threads still print is dropped, and nothing else is expected."""
+        if any("print" not in frame.head for frame in frames):
+            raise ProgramStopped("the interpreter was ended: a program that had ended went on with calls of tools")
 
     def _read_end(self, frame: Frame) -> None:
         head, body = frame
@@ -136,11 +169,12 @@ class Host:
             except ValueError:
                 raise ProgramStopped("the value of the program is not valid JSON") from None
             return None
-        line, message = head.get("line"), head.get("message")
-        self._set_error(line if isinstance(line, int) else 0, str(message)[:2000])
+        self._set_error(_line(head), str(head.get("message"))[:_MAX_MESSAGE])
         return None
 
     def _explain_end(self, error: ProcessEnded) -> str:
+        if self._outer.cancelled:  # perhaps the toolkit was closed, which ends all its processes
+            return self._outer.reason
         if error.ended_by == "memory":
             return f"the program used more than {self._settings.memory >> 20} MiB of memory"
         if error.ended_by is not None:
@@ -154,32 +188,43 @@ class Host:
 
     def _accept(self, frame: Frame) -> None:
         request = self._read_call(frame)
-        self._count += 1
-        if self._count > self._settings.calls:
+        self._numbers.add(request.number)
+        if len(self._numbers) > self._settings.calls:
             raise ProgramStopped(f"the program made more than {self._settings.calls} calls")
         if request.tool not in self._allowed:
             refusal = ToolNotAllowed(f"the text of the program does not name {request.tool!r}, so it cannot call it")
+            self._caller.refuse(request, refusal)
             self._answer(CallOutcome(request, None, refusal))
-        elif len(self._running) >= self._settings.parallel_calls:
-            self._waiting.append(request)
-        else:
+        elif not self._waiting and self._can_start:
             self._start(request)
+        else:
+            self._waiting.append(request)
+            self._waiting_size += len(request.arguments)
+            if self._waiting_size > _MAX_WAITING:
+                raise ProgramStopped(
+                    f"the arguments of calls that wait for others have more than {_MAX_WAITING >> 20} Mi characters; "
+                    "make fewer of them at once"
+                )
 
     def _read_call(self, frame: Frame) -> CallRequest:
         head = frame.head
-        number, tool, line = head["call"], head.get("tool"), head.get("line")
-        is_new = isinstance(number, int) and 0 < number < 2**53 and number not in self._running
-        if not is_new or not isinstance(tool, str) or not isinstance(line, int):
+        number, tool = head["call"], head.get("tool")
+        is_new = type(number) is int and 0 < number < 2**53 and number not in self._numbers
+        if not is_new or not isinstance(tool, str) or len(tool) > _MAX_NAME:
             raise ProgramStopped("the interpreter of the program sent a call that is not well formed")
         try:
             arguments = frame.body.decode()
         except UnicodeDecodeError:
             raise ProgramStopped("the interpreter of the program sent arguments that are not text") from None
-        return CallRequest(number, tool, arguments, ProgramOrigin(self._id, line), head.get("waits") is True)
+        return CallRequest(number, tool, arguments, ProgramOrigin(self._id, _line(head)), head.get("waits") is True)
+
+    @property
+    def _can_start(self) -> bool:
+        return len(self._running) < self._settings.parallel_calls and self._process.unsent <= _MAX_UNREAD
 
     def _start(self, request: CallRequest) -> None:
-        self._running.add(request.number)
-        seconds = max(0.001, self._until - time.monotonic())
+        self._running[request.number] = request
+        seconds = max(0.001, self._time_limit.until - time.monotonic())
         self._caller.start(request, seconds, self._signal, self._finish)
 
     def _finish(self, outcome: CallOutcome) -> None:
@@ -188,40 +233,61 @@ class Host:
         if threading.get_ident() != self._thread:
             self._process.wake()
 
+    def _go_on(self) -> None:
+        """Answers the calls that have ended, and starts those that waited, until nothing more can be done at once: calls
+        that run in this thread have ended when they are started."""
+        while True:
+            self._answer_finished()
+            if not self._waiting or not self._can_start:
+                return
+            self._outer.check()
+            request = self._waiting.popleft()
+            self._waiting_size -= len(request.arguments)
+            self._start(request)
+
     def _answer_finished(self) -> None:
         while True:
             try:
                 outcome = self._finished.get_nowait()
             except Empty:
-                break
-            self._running.discard(outcome.request.number)
+                return
+            del self._running[outcome.request.number]
             self._answer(outcome)
-        while self._waiting and len(self._running) < self._settings.parallel_calls:
-            self._start(self._waiting.popleft())
 
     def _wait_for_calls(self) -> None:
         """Waits for the calls that were cancelled because the program has ended."""
+        until = time.monotonic() + _END_SECONDS
         while self._running:
             try:
-                outcome = self._finished.get(timeout=_END_SECONDS)
+                outcome = self._finished.get(timeout=max(0.0, until - time.monotonic()))
             except Empty:
-                return  # a handler that does not look at its signal; its call is over for the program
-            self._running.discard(outcome.request.number)
-            code = None if outcome.error is None else outcome.error.code
-            self._ran.calls.append(ProgramCall(outcome.request.tool, outcome.request.origin.line, code))
+                break
+            del self._running[outcome.request.number]
+            self._list_call(outcome.request, outcome.error)
+        for request in self._running.values():  # their handlers go on, so they belong into the list
+            self._list_call(request, ToolCancelled("the program has ended"))
+
+    def _list_call(self, request: CallRequest, error: ToolkitError | None) -> None:
+        code = None if error is None else error.code
+        self._ran.calls.append(ProgramCall(request.tool, request.origin.line, code))
 
     def _answer(self, outcome: CallOutcome) -> None:
         request, message, error = outcome
-        code = None if error is None else error.code
-        self._ran.calls.append(ProgramCall(request.tool, request.origin.line, code))
+        body = b""
+        if message is not None:
+            try:
+                body = _content(message.content)
+            except ValueError:
+                error = ToolFailed("IO", "the output of the tool cannot be written as JSON")
+        self._list_call(request, error)
         head: dict[str, Any] = {"result": request.number}
         if error is not None:
-            head |= {"code": error.code, "message": error.message}
-            self._process.send(self._until, head, _details(error))
+            head |= {"code": error.code, "message": error.message[:_MAX_MESSAGE]}
+            body = _details(error)
         elif message is not None:
             room = self._settings.attachments - len(self._ran.attachments)
             self._ran.attachments += message.attachments[:room]
-            self._process.send(self._until, head, _content(message.content))
+        self._process.send(head, body)
 
     def _set_error(self, line: int, message: str) -> None:
         self._ran.error = ProgramError(line, 0, message, "run")
@@ -230,6 +296,12 @@ class Host:
         """The interpreter is in an unknown state, or gone."""
         self._ran.usable = False
         self._set_error(0, message)
+
+
+def _line(head: Mapping[str, Any]) -> int:
+    """The line that a frame names; 0 if it cannot be one."""
+    line = head.get("line")
+    return line if type(line) is int and 0 < line < _MAX_LINE else 0
 
 
 def _content(content: object) -> bytes:
@@ -244,5 +316,3 @@ def _details(error: ToolkitError) -> bytes:
         return to_json(error.details)
     except ValueError:  # what a handler put there cannot be written
         return b"{}"
-
-

@@ -3,6 +3,7 @@ starting Python and loading pydantic takes longer than most programs do."""
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
 import json
@@ -12,40 +13,55 @@ import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from toolkit.errors import ToolFailed
+from toolkit.errors import ToolCancelled, ToolFailed
 from toolkit.guard.process.program import helper_interpreter
 from toolkit.runtime.programs.frames import BrokenFrame
 from toolkit.runtime.programs.process import FramedProcess, ProcessEnded
 
 if TYPE_CHECKING:
     from toolkit.guard.process.guard import ProcessGuard
+    from toolkit.runtime.context.signals import CancelSignal
 
 _START_SECONDS: Final = 30.0
-_LIBRARIES: Final = ("pydantic", "pydantic_core", "typing_extensions", "annotated_types", "typing_inspection", "jsonschema_rs")
+_LIBRARIES: Final = (
+    "pydantic",
+    "pydantic_core",
+    "typing_extensions",
+    "annotated_types",
+    "typing_inspection",
+    "jsonschema_rs",
+)
+
+
+class NotStarted(Exception):
+    """A program was ended before it began; the message says why."""
 
 
 class Interpreters:
     """Starts interpreters, and keeps a spare one. May be used by several threads."""
 
-    def __init__(self, guard: ProcessGuard, packages: Iterable[str]) -> None:
+    def __init__(self, guard: ProcessGuard, packages: Iterable[str], folder: str | None = None) -> None:
+        """``folder`` is the working directory of programs; None if it does not matter."""
         self._guard: Final = guard
         self._settings: Final = json.dumps(
-            {"path": library_folders(), "packages": {name: package_folder(name) for name in ("toolkit", *packages)}}
+            {
+                "path": library_folders(),
+                "packages": {name: package_folder(name) for name in ("toolkit", *packages)},
+                "folder": folder,
+            }
         )
         self._lock: Final = threading.Lock()
         self._spare: FramedProcess | None = None
         self._closed = False
 
-    def take(self) -> FramedProcess:
-        """An interpreter that waits for a program."""
+    def take(self, until: float, signal: CancelSignal) -> FramedProcess:
+        """An interpreter that waits for a program. Raises ``NotStarted`` at ``until`` and when ``signal`` is cancelled."""
         with self._lock:
             spare, self._spare = self._spare, None
         if spare is not None:
-            try:
-                return _wait_until_ready(spare)
-            except ToolFailed:  # it was killed from outside, perhaps
-                spare.close()
-        return _wait_until_ready(self._start())
+            with contextlib.suppress(ToolFailed):  # it was killed from outside, perhaps
+                return _wait_until_ready(spare, until, signal)
+        return _wait_until_ready(self._start(), until, signal)
 
     def prepare(self) -> None:
         """Starts the spare one, if there is none."""
@@ -63,19 +79,32 @@ class Interpreters:
 
     def _start(self) -> FramedProcess:
         script = os.path.join(package_folder("toolkit"), "runtime", "programs", "inside", "start.py")
-        return FramedProcess(self._guard.start([helper_interpreter(), "-I", "-S", script, self._settings]))
+        command = [helper_interpreter(), "-I", "-S", script, self._settings]
+        return FramedProcess(self._guard.start(command, limit_writes=True))
 
 
-def _wait_until_ready(process: FramedProcess) -> FramedProcess:
-    """Returns an interpreter when it has said that it waits for a program."""
-    try:
-        frames = process.receive(time.monotonic() + _START_SECONDS, _no_check)
-    except TimeoutError:
-        raise ToolFailed("IO", f"the interpreter of programs did not start within {_START_SECONDS:g} s") from None
-    except (ProcessEnded, BrokenFrame) as error:
-        raise ToolFailed("IO", f"the interpreter of programs did not start: {error}") from None
-    if [frame.head for frame in frames] != [{"ready": True}]:
-        raise ToolFailed("IO", "the interpreter of programs did not start as expected")
+def _wait_until_ready(process: FramedProcess, until: float, signal: CancelSignal) -> FramedProcess:
+    """Returns an interpreter when it has said that it waits for a program; another one is ended."""
+    with contextlib.ExitStack() as stack:
+        stack.callback(process.close)
+        if not process.is_alive:  # what it has said before it ended can still be read
+            raise ToolFailed("IO", "the interpreter of programs ended before it was used")
+        forget = signal.listen(process.wake)
+        try:
+            frames = process.receive(min(until, time.monotonic() + _START_SECONDS), signal.check)
+        except TimeoutError:
+            if time.monotonic() >= until:
+                raise NotStarted("there was no time left to start the program") from None
+            raise ToolFailed("IO", f"the interpreter of programs did not start within {_START_SECONDS:g} s") from None
+        except ToolCancelled as error:
+            raise NotStarted(error.message) from None
+        except (ProcessEnded, BrokenFrame) as error:
+            raise ToolFailed("IO", f"the interpreter of programs did not start: {error}") from None
+        finally:
+            forget()
+        if [frame.head for frame in frames] != [{"ready": True}]:
+            raise ToolFailed("IO", "the interpreter of programs did not start as expected")
+        stack.pop_all()
     return process
 
 
@@ -92,9 +121,7 @@ def library_folders() -> list[str]:
         spec = importlib.util.find_spec(name)
         if spec is not None and spec.origin is not None:
             folder = os.path.dirname(spec.origin)
-            found[os.path.realpath(folder if spec.submodule_search_locations is None else os.path.dirname(folder))] = None
+            found[os.path.realpath(folder if spec.submodule_search_locations is None else os.path.dirname(folder))] = (
+                None
+            )
     return list(found)
-
-
-def _no_check() -> None:
-    """Nobody can cancel the start."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _LAST_WORDS: Final = 1.0
 """Seconds in which a process whose output has ended may end itself, so that its end is known."""
+_CHUNK: Final = 1 << 16
 
 
 class ProcessEnded(Exception):
@@ -31,30 +32,72 @@ class ProcessEnded(Exception):
 
 
 class FramedProcess:
-    """Sends and receives frames. One thread at a time uses it; ``wake`` and ``close`` may be called by any."""
+    """Sends and receives frames. One thread at a time uses it; only ``wake`` may be called by any.
+
+    It has descriptors of its own for the pipes: whoever else ends the process, such as a toolkit that is closed, closes no
+    number that is still used here, and that may be another file by then. In a fork of the process that started it, it
+    cannot be used, and closing it there does not end it.
+    """
 
     def __init__(self, process: LongProcess, max_body: int = MAX_BODY) -> None:
         self._process: Final = process
         self._buffer: Final = FrameBuffer(max_body)
-        self._wake, self._waker = os.pipe()
-        os.set_blocking(self._waker, False)
+        self._unsent = bytearray()
+        self._owner: Final = os.getpid()
         self._closing: Final = threading.Lock()
         self._closed = False
+        with contextlib.ExitStack() as stack:
+            stack.callback(process.close, grace=0)
+            self._source, self._sink = os.dup(process.stdout), os.dup(process.stdin)
+            self._wake, self._waker = os.pipe()
+            stack.pop_all()
+        os.set_blocking(self._waker, False)
         self._poller: Final = select.poll()
-        for fd in (process.stdout, self._wake):
+        for fd in (self._source, self._wake):
             self._poller.register(fd, select.POLLIN)
 
+    @property
+    def unsent(self) -> int:
+        """How many bytes the process has not taken yet."""
+        return len(self._unsent)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it can be used: it has not closed its output, and was started here."""
+        if self._closed or self._owner != os.getpid():
+            return False
+        poller = select.poll()
+        poller.register(self._source, 0)  # hanging up is always reported
+        return not poller.poll(0)
+
+    def take_arrived(self) -> list[Frame]:
+        """The frames that have arrived by now, without waiting; ``ProcessEnded`` and ``BrokenFrame`` as in ``receive``."""
+        frames: list[Frame] = []
+        while (data := self._read()) is not None:
+            if data == b"":
+                raise self._ended()
+            frames += self._buffer.add(data)
+        return frames
+
     def receive(self, until: float, check: Callable[[], None]) -> list[Frame]:
-        """The frames that have arrived, at least one, unless ``wake`` was called. Raises ``TimeoutError`` at ``until``
-        (of the monotonic clock), ``ProcessEnded``, ``BrokenFrame``, and what ``check`` raises."""
+        """The frames that have arrived; none if ``wake`` was called, or when the process has taken everything that waited.
+
+        Raises ``TimeoutError`` at ``until`` (of the monotonic clock), ``ProcessEnded``, ``BrokenFrame``, and what ``check``
+        raises.
+        """
         while True:
             check()
             left = until - time.monotonic()
             if left <= 0:
                 raise TimeoutError
-            ready = [fd for fd, _ in self._poller.poll(min(left, 3600) * 1000)]
-            if self._process.stdout in ready:
-                data = self._process.read()
+            ready = dict(self._poller.poll(min(left, 3600) * 1000))
+            if self._sink in ready:
+                self._write()
+                if not self._unsent:
+                    self._poller.unregister(self._sink)
+                    return []
+            if self._source in ready:
+                data = self._read()
                 if data == b"":
                     raise self._ended()
                 frames = self._buffer.add(data or b"")
@@ -65,24 +108,26 @@ class FramedProcess:
                 check()
                 return []
 
-    def send(self, until: float, head: dict[str, Any], body: bytes = b"") -> None:
-        """Sends a frame; raises ``TimeoutError`` if it is not taken in time, ``ProcessEnded`` if nobody is there."""
-        data = memoryview(pack(head, body))
-        while data:
-            try:
-                written = self._process.write(data)  # type: ignore[arg-type]  # a view is as good as bytes
-            except OSError:
-                raise self._ended() from None
-            data = data[written:]
-            if data and not written:
-                left = until - time.monotonic()
-                if left <= 0 or not select.select([], [self._process.stdin], [], left)[1]:
-                    raise TimeoutError
+    def send(self, head: dict[str, Any], body: bytes = b"") -> None:
+        """Sends a frame as far as the process takes it now; ``receive`` sends the rest. ``ProcessEnded`` if nobody is there.
+
+        It never waits: a process that is writing itself reads nothing, and both would wait for each other.
+        """
+        if self._owner != os.getpid():
+            raise self._ended()
+        waits = bool(self._unsent)
+        self._unsent += pack(head, body)
+        if not waits:
+            self._write()
+            if self._unsent:
+                self._poller.register(self._sink, select.POLLOUT)
 
     def wake(self) -> None:
         """Lets ``receive`` return."""
-        with contextlib.suppress(OSError):  # full: it will return anyway; closed: nobody waits
-            os.write(self._waker, b".")
+        with self._closing:
+            if not self._closed:
+                with contextlib.suppress(BlockingIOError):  # full: it will return anyway
+                    os.write(self._waker, b".")
 
     def close(self) -> None:
         """Kills it, and returns when all of it is gone; a second time does nothing."""
@@ -90,12 +135,33 @@ class FramedProcess:
             if self._closed:
                 return
             self._closed = True
+        for fd in (self._wake, self._waker, self._source, self._sink):
+            os.close(fd)
+        if self._owner == os.getpid():
             self._process.close(grace=0)
-            for fd in (self._wake, self._waker):
-                os.close(fd)
+
+    def _read(self) -> bytes | None:
+        """What has arrived; empty at the end, None if there is nothing now."""
+        try:
+            return os.read(self._source, _CHUNK)
+        except BlockingIOError:
+            return None
+
+    def _write(self) -> None:
+        try:
+            while self._unsent:
+                with memoryview(self._unsent) as view:
+                    written = os.write(self._sink, view[:_CHUNK])
+                del self._unsent[:written]
+        except BlockingIOError:
+            return
+        except OSError:
+            raise self._ended() from None
 
     def _ended(self) -> ProcessEnded:
         """Why it ended, once all of it is gone."""
+        if self._owner != os.getpid():
+            return ProcessEnded("it belongs to the process that this one was forked from")
         self._process.close(grace=_LAST_WORDS)
         try:
             end = self._process.outcome()

@@ -5,26 +5,29 @@ parse and gate -> type check -> policy on the tools that it names -> audit -> ru
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import math
 import secrets
 import threading
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel
-from pydantic_core import PydanticSerializationError, to_jsonable_python
+from pydantic_core import to_json, to_jsonable_python
 
 from toolkit.errors import InvalidArguments, ToolNotAllowed
 from toolkit.guard.process.guard import ProcessGuard
 from toolkit.guard.process.limits import CommandLimits
 from toolkit.runtime.call import steps
+from toolkit.runtime.context.signals import CancelSignal
 from toolkit.runtime.programs.allowed_imports import ALLOWED_IMPORTS
 from toolkit.runtime.programs.check.checkers import Checkers
 from toolkit.runtime.programs.error_list import shorten_errors
+from toolkit.runtime.programs.frames import MAX_BODY
 from toolkit.runtime.programs.gate import ToolUse, parse_program
-from toolkit.runtime.programs.host import Host, Ran
-from toolkit.runtime.programs.interpreters import Interpreters, package_folder
+from toolkit.runtime.programs.host import ProgramHost, Ran, TimeLimit
+from toolkit.runtime.programs.interpreters import Interpreters, NotStarted, package_folder
 from toolkit.runtime.programs.process import FramedProcess
 from toolkit.runtime.programs.result import ProgramError, ProgramResult
 from toolkit.runtime.programs.settings import Checker, ProgramSettings
@@ -33,7 +36,6 @@ from toolkit.runtime.signatures.errors_stub import errors_stub
 
 if TYPE_CHECKING:
     from toolkit.runtime.call.core import Core
-    from toolkit.runtime.context.signals import CancelSignal
     from toolkit.runtime.context.toolkit_context import ToolkitContext
     from toolkit.runtime.programs.calls import Caller
 
@@ -51,6 +53,12 @@ class SessionState:
         self.sources: list[str] = []
         self.tools: dict[str, None] = {}
 
+    def keep(self, process: FramedProcess, source: str, tools: Sequence[str]) -> None:
+        """Keeps the interpreter of a program that has ended, with its variables."""
+        self.process = process
+        self.sources.append(source)
+        self.tools = dict.fromkeys(tools)
+
     def reset(self) -> None:
         """Ends the interpreter; the next program starts with nothing."""
         process, self.process = self.process, None
@@ -66,12 +74,15 @@ class Programs:
         self._context: Final = context
         self.settings: Final = context.programs or ProgramSettings()
         self._guard: Final = _make_guard(context, self.settings, packages)
-        self._interpreters: Final = Interpreters(self._guard, packages)
+        shown = self.settings.workspace == "read-only"
+        self._interpreters: Final = Interpreters(self._guard, packages, context.workspace if shown else None)
         self._checkers: Final = Checkers(self._guard)
         self._imports: Final = ALLOWED_IMPORTS.union(self.settings.imports)
+        self._closed: Final = CancelSignal()
 
     def close(self) -> None:
-        """Ends every process of these programs."""
+        """Ends every process of these programs; those that run report why they ended."""
+        self._closed.cancel("the toolkit was closed")
         self._interpreters.close()
         self._checkers.close()
         self._guard.close()
@@ -93,23 +104,26 @@ class Programs:
         if "execute" not in self._context.permissions:
             raise ToolNotAllowed("programs need the permission 'execute', which this context does not grant")
         data = _read_inputs(inputs)
+        deadline = TimeLimit.beginning_now(math.inf if seconds is None else seconds)
         program_id = secrets.token_hex(8)
-        limit = self.settings.seconds if seconds is None else min(seconds, self.settings.seconds)
-        until = time.monotonic() + limit
-        uses, errors = self._judge(core, source, inputs or {}, checker, session)
-        self._record(core, program_id, source, uses, errors)
-        if errors:
-            return ProgramResult(errors=errors, program_id=program_id)
-        request = {"source": source, "tools": _known_tools(core, uses, session), "inputs": data}
-        tools = [use.tool for use in uses]
-        if session is None:
-            process = self._interpreters.take()
-            try:
-                ran = self._run(process, caller, program_id, tools, signal, until, request)
-            finally:
-                process.close()
-        else:
-            ran = self._run_in_session(session, caller, program_id, tools, signal, until, request)
+        forget = self._closed.listen(lambda: signal.cancel(self._closed.reason))
+        try:
+            uses, errors = self._judge(core, source, inputs or {}, checker, session, deadline, signal)
+            tools = list(dict.fromkeys([*(session.tools if session else ()), *(use.tool for use in uses)]))
+            request = None if errors else _make_request(core, source, tools, data)
+            self._record(core, program_id, source, uses, errors)
+            if request is None:
+                return ProgramResult(errors=errors, program_id=program_id)
+            time_limit = min(TimeLimit.beginning_now(self.settings.seconds), deadline, key=lambda limit: limit.until)
+            with self._interpreter(session, time_limit, signal) as process:
+                host = ProgramHost(process, caller, self.settings, program_id, tools, signal, time_limit)
+                ran = host.run(request)
+                if session is not None and ran.usable:
+                    session.keep(process, source, tools)
+        except NotStarted as error:
+            return ProgramResult(errors=(ProgramError(0, 0, str(error), "run"),), program_id=program_id)
+        finally:
+            forget()
         core.workers.submit(self._interpreters.prepare)
         return _result(ran, program_id)
 
@@ -123,7 +137,14 @@ class Programs:
     # -- the checks ----------------------------------------------------------------------------------------------------
 
     def _judge(
-        self, core: Core, source: str, inputs: Mapping[str, object], checker: Checker, session: SessionState | None
+        self,
+        core: Core,
+        source: str,
+        inputs: Mapping[str, object],
+        checker: Checker,
+        session: SessionState | None,
+        deadline: TimeLimit,
+        signal: CancelSignal,
     ) -> tuple[tuple[ToolUse, ...], tuple[ProgramError, ...]]:
         """The tools that a program names, and everything that is wrong with it, by line."""
         previous = [] if session is None else session.sources
@@ -135,8 +156,8 @@ class Programs:
             return program.uses, program.errors
         self._interpreters.prepare()  # it starts while the program is checked
         known = dict.fromkeys([*(session.tools if session else ()), *(use.tool for use in program.uses)])
-        prelude = checker_text([core.signatures.of(name) for name in known], inputs)
-        errors = self._checkers.check(program, prelude, errors_stub(), previous, checker)
+        prelude = checker_text([core.catalog.signatures.of(name) for name in known], inputs)
+        errors = self._checkers.check(program, prelude, errors_stub(), previous, checker, deadline.until, signal)
         return program.uses, shorten_errors([*errors, *self._refused_tools(core, program.uses)])
 
     def _refuse_length(self, source: str, previous: Sequence[str]) -> ProgramError | None:
@@ -171,37 +192,21 @@ class Programs:
 
     # -- the run -------------------------------------------------------------------------------------------------------
 
-    def _run(
-        self,
-        process: FramedProcess,
-        caller: Caller,
-        program_id: str,
-        tools: Sequence[str],
-        signal: CancelSignal,
-        until: float,
-        request: dict[str, Any],
-    ) -> Ran:
-        return Host(process, caller, self.settings, program_id, tools, signal, until).run(request)
-
-    def _run_in_session(
-        self,
-        session: SessionState,
-        caller: Caller,
-        program_id: str,
-        tools: Sequence[str],
-        signal: CancelSignal,
-        until: float,
-        request: dict[str, Any],
-    ) -> Ran:
-        process = session.process = session.process or self._interpreters.take()
-        ran: Ran | None = None
+    @contextlib.contextmanager
+    def _interpreter(
+        self, session: SessionState | None, time_limit: TimeLimit, signal: CancelSignal
+    ) -> Iterator[FramedProcess]:
+        """The interpreter of a session, or another one. It is ended, unless the session keeps it."""
+        kept = None if session is None else session.process
+        process = kept or self._interpreters.take(time_limit.until, signal)
+        if session is not None:
+            session.process = None  # until it is known that it can be used again
         try:
-            session.tools |= dict.fromkeys(tools)
-            ran = self._run(process, caller, program_id, list(session.tools), signal, until, request)
-            session.sources.append(request["source"])
-            return ran
+            yield process
         finally:
-            if ran is None or not ran.usable:
+            if session is None or session.process is None:
+                process.close()
+            if session is not None and session.process is None:
                 session.reset()
 
 
@@ -244,27 +249,38 @@ def _read_inputs(inputs: Mapping[str, object] | None) -> dict[str, Any]:
             else to_jsonable_python(value, by_alias=True)
             for name, value in given.items()
         }
-    except PydanticSerializationError as error:
-        raise InvalidArguments(f"inputs must be JSON values or models: {error}") from None
+    except ValueError as error:
+        raise _not_json(error) from None
     return data
 
 
-def _known_tools(core: Core, uses: Sequence[ToolUse], session: SessionState | None) -> list[dict[str, Any]]:
-    """What the interpreter must know about the tools that the program names."""
-    found = []
-    for name in dict.fromkeys([*(session.tools if session else ()), *(use.tool for use in uses)]):
-        info = core.catalog.tools[name]
-        is_generated = not info.own_output and core.catalog.function(name) is None
-        found.append(
-            {
-                "name": name,
-                "attribute": info.attribute,
-                "module": info.module if is_generated else None,
-                "output": f"{info.prefix}Output",
-                "wire": dict(core.signatures.of(name).renamed),
-            }
-        )
-    return found
+def _not_json(error: ValueError) -> InvalidArguments:
+    return InvalidArguments(f"inputs must be JSON values or models: {error}")
+
+
+def _make_request(core: Core, source: str, tools: Sequence[str], inputs: Mapping[str, Any]) -> bytes:
+    """What the interpreter gets."""
+    known = [_known_tool(core, name) for name in tools]
+    try:
+        request = to_json({"source": source, "tools": known, "inputs": inputs})
+    except ValueError as error:
+        raise _not_json(error) from None
+    if len(request) > MAX_BODY:
+        raise InvalidArguments(f"the program and its inputs have {len(request)} bytes; at most {MAX_BODY} are allowed")
+    return request
+
+
+def _known_tool(core: Core, name: str) -> dict[str, Any]:
+    """What the interpreter must know about a tool that the program names."""
+    info = core.catalog.tools[name]
+    is_generated = not info.own_output and core.catalog.function(name) is None
+    return {
+        "name": name,
+        "attribute": info.attribute,
+        "module": info.module if is_generated else None,
+        "output": f"{info.prefix}Output",
+        "wire": dict(core.catalog.signatures.of(name).renamed),
+    }
 
 
 def _result(ran: Ran, program_id: str) -> ProgramResult:

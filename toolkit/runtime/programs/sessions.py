@@ -7,16 +7,17 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
+from toolkit.runtime.call.steps import closed
 from toolkit.runtime.context.signals import CancelSignal
 from toolkit.runtime.programs.calls import AsyncCaller, Caller, SyncCaller
-from toolkit.runtime.programs.programs import SessionState
+from toolkit.runtime.programs.programs import RUN_PROGRAM, SessionState
 
 if TYPE_CHECKING:
     from toolkit.runtime.call.async_runner import AsyncRunner
     from toolkit.runtime.call.core import Core
     from toolkit.runtime.call.runner import Runner
-    from toolkit.runtime.programs.settings import Checker
     from toolkit.runtime.programs.result import ProgramResult
+    from toolkit.runtime.programs.settings import Checker
 
 
 def run_program(
@@ -77,6 +78,8 @@ def _run(
     seconds: float | None,
     session: SessionState | None,
 ) -> ProgramResult:
+    if core.resources.is_closed:
+        raise closed(RUN_PROGRAM)
     programs = core.guards.programs
     if session is None:
         return programs.run(core, caller, source, inputs, checker, signal, seconds)

@@ -27,7 +27,8 @@ class ProgramSettings:
     :param imports: modules that programs may import in addition to the pure ones of the standard library. They must be
         installed in the environment of the toolkit.
     :param workspace: whether programs see the files of the workspace themselves. ``hidden``: only through tools, so that
-        every rule on paths holds. ``read-only`` is refused if the policy denies paths.
+        every rule on paths holds. ``read-only``: it is their working directory; refused if a rule limits which files may be
+        read.
     :param checker: the type checker that reads programs of the tool ``run_program``.
     :param seconds: how long one program may take, including its calls.
     :param memory: bytes that the process of a program may use.

@@ -70,6 +70,7 @@ def spell_definition(line: str) -> str:
     node = ast.parse(line).body[0]
     if isinstance(node, ast.ClassDef):
         base = "_t.TypedDict" if node.bases else "_Model"
+        base += ", total=False" if node.keywords else ""
         fields = [
             f"    {ast.unparse(member.target)}: {_spell(member.annotation)}"
             for member in node.body

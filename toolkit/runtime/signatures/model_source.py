@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from toolkit.runtime.signatures.plain_types import names_in, plain_type
+from toolkit.runtime.signatures.type_lines import alias_line, class_line
 
 CONTENT_OUTPUT: Final = "ContentOutput"
 """The base of outputs that have no schema. Signatures name it instead of the subclass, which adds nothing."""
@@ -61,7 +62,7 @@ def _definitions(body: Iterable[ast.stmt]) -> Iterator[tuple[str, ast.stmt]]:
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             yield node.targets[0].id, node
         elif isinstance(node, ast.If):
-            yield from _definitions(node.body)
+            yield from _definitions(node.body)  # `if TYPE_CHECKING:`
 
 
 def _class_line(node: ast.ClassDef) -> TypeLine:
@@ -73,9 +74,9 @@ def _class_line(node: ast.ClassDef) -> TypeLine:
     base = node.bases[0] if node.bases else None
     if isinstance(base, ast.Subscript):  # ToolRootModel[...]
         fields = {"root": plain_type(base.slice)}
-    bases = "(TypedDict)" if isinstance(base, ast.Name) and base.id == "TypedDict" else ""
-    body = "; ".join(f"{name}: {ast.unparse(kind)}" for name, kind in fields.items()) or "pass"
-    return TypeLine(f"class {node.name}{bases}: {body}", _mentions(fields.values()))
+    is_dict = isinstance(base, ast.Name) and base.id == "TypedDict"
+    texts = {name: ast.unparse(kind) for name, kind in fields.items()}
+    return TypeLine(class_line(node.name, texts, is_dict=is_dict), _mentions(fields.values()))
 
 
 def _alias_line(name: str, node: ast.stmt) -> TypeLine:
@@ -84,16 +85,16 @@ def _alias_line(name: str, node: ast.stmt) -> TypeLine:
     if not isinstance(value, ast.Call):
         assert value is not None
         kind = plain_type(value)
-        return TypeLine(f"{name}: TypeAlias = {ast.unparse(kind)}", _mentions([kind]))
-    fields = value.args[1]
-    assert isinstance(fields, ast.Dict)
-    types = [plain_type(kind) for kind in fields.values]
-    rows = ", ".join(
-        f"{ast.unparse(key)}: {ast.unparse(kind)}"
-        for key, kind in zip(fields.keys, types, strict=True)
+        return TypeLine(alias_line(name, ast.unparse(kind)), _mentions([kind]))
+    keys = value.args[1]
+    assert isinstance(keys, ast.Dict)
+    fields = {
+        ast.literal_eval(key): plain_type(kind)
+        for key, kind in zip(keys.keys, keys.values, strict=True)
         if key is not None
-    )
-    return TypeLine(f"{name} = TypedDict({name!r}, {{{rows}}})", _mentions(types))
+    }
+    texts = {key: ast.unparse(kind) for key, kind in fields.items()}
+    return TypeLine(class_line(name, texts, is_dict=True), _mentions(fields.values()))
 
 
 def _mentions(types: Iterable[ast.expr]) -> tuple[str, ...]:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Final
 
 from toolkit.spec.checks.keywords import explain_split_text
 from toolkit.spec.model import Json
 from toolkit.spec.problems import Problems, below, is_misspelt, kind, quote, unknown_key
+
+_IN_OTHER_FORMATS: Final = {"parameters": "inputSchema"}
+"""What tools of OpenAI and Gemini call a key of a spec."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +32,15 @@ class Fields:
         for key in self.value:
             if key not in known and not key.startswith("x-"):
                 split = explain_split_text(key, self.value) if self.value[key] is None else None
-                own = "keys of your own start with 'x-'"
+                meant = _IN_OTHER_FORMATS.get(key)
+                own = f"here it is {meant!r}" if meant in known else "keys of your own start with 'x-'"
                 self.add(f"unknown key {quote(key)}: {split}" if split else unknown_key(key, known, own), key)
 
     def require(self, key: str, why: str, known: Collection[str] = ()) -> None:
         """Reports a missing key, unless one that is not ``known`` looks as if it were meant to be it."""
-        if key not in self.value and not (known and is_misspelt(key, self.value, known)):
+        if key in self.value or any(_IN_OTHER_FORMATS.get(other) == key for other in self.value):
+            return
+        if not (known and is_misspelt(key, self.value, known)):
             self.problems.add(f"{key!r} is missing: {why}", self.pointer)
 
     def string(self, key: str) -> str | None:

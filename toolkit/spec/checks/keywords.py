@@ -1,7 +1,8 @@
-"""Keywords of JSON Schema that are most likely misspelt, and nulls where a keyword needs a value.
+"""Mistakes that JSON Schema permits: keywords that are most likely misspelt, nulls, required names that no object may have.
 
 JSON Schema ignores a keyword that it does not know, so a typo such as ``requird`` would silently change what a tool accepts.
-Only near misses are reported: other unknown keywords may be annotations that somebody reads.
+Only near misses are reported: other unknown keywords may be annotations that somebody reads. A required name that is not
+declared may be meant so, unless ``additionalProperties: false`` forbids it: then no call could ever pass.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import Any, Final
 
+from toolkit.errors import nearest
 from toolkit.jsonschema.keywords import (
     ANNOTATIONS,
     ASSERTIONS,
@@ -56,6 +58,8 @@ def find_misspelt_keywords(schema: object, *, in_yaml: bool) -> Iterator[tuple[s
             message = _judge(word, node, in_yaml)
             if message is not None:
                 yield message, below(pointer, word)
+        for name in _find_forbidden_names(node):
+            yield _explain_forbidden(name, node), below(pointer, "required")
 
 
 def find_misspelt_hints(annotations: Mapping[str, object]) -> Iterator[tuple[str, str]]:
@@ -71,13 +75,18 @@ def explain_split_text(key: str, above: Mapping[str, Any]) -> str | None:
 
     >>> explain_split_text("in it.", {"description": "The file", "in it.": None})
     'an unquoted comma ends a text inside {...}; quote the text: description: "The file, in it."'
+    >>> explain_split_text("in the form", {"description": "The file", "in the form": "folder/name"})
+    'an unquoted comma ends a text inside {...}; quote the text: description: "The file, in the form: folder/name"'
     """
     words = list(above)
     earlier = list(takewhile(lambda word: word != key, words))
     owner = next((word for word in reversed(earlier) if above[word] is not None), None)
     if owner is None or not isinstance(above[owner], str):
         return None
-    rest = takewhile(lambda word: above[word] is None, words[words.index(owner) + 1 :])
+    after = words[words.index(owner) + 1 :]
+    rest = list(takewhile(lambda word: above[word] is None, after))
+    if key not in rest:  # a colon in the rest of the text gave its last part a value
+        rest.append(f"{key}: {above[key]}")
     text = clip(", ".join([above[owner], *rest])).replace('"', "'")
     return f'an unquoted comma ends a text inside {{...}}; quote the text: {owner}: "{text}"'
 
@@ -89,7 +98,7 @@ def _is_suspicious(schema: Schema) -> bool:
         node = pending.pop()
         if not isinstance(node, dict):
             continue
-        if not node.keys() <= _KNOWN or None in node.values():
+        if not node.keys() <= _KNOWN or None in node.values() or _find_forbidden_names(node):
             return True
         pending += [child for _, child in children(node)]
     return False
@@ -102,14 +111,32 @@ def _judge(word: str, node: Schema, in_yaml: bool) -> str | None:
     near = _nearest_keyword(word)
     if near is not None and (value is None or _is_certain(word, near) or _fits(near, value)):
         return f"unknown keyword {quote(word)}. Did you mean {near!r}?"
-    if value is None and not word.startswith("x-"):
-        split = explain_split_text(word, node) if in_yaml else None
-        return (
-            f"{quote(word)} is not a keyword: {split}"
-            if split
-            else f"{quote(word)} is not a keyword and is null; remove it"
-        )
-    return None
+    # Nobody names an annotation with a space; but a text may have both a comma and a colon.
+    is_cut = value is None or (" " in word and isinstance(value, str))
+    split = explain_split_text(word, node) if in_yaml and is_cut and not word.startswith("x-") else None
+    if split is not None:
+        return f"{quote(word)} is not a keyword: {split}"
+    is_null = value is None and not word.startswith("x-")
+    return f"{quote(word)} is not a keyword and is null; remove it" if is_null else None
+
+
+def _find_forbidden_names(node: Schema) -> list[str]:
+    """The required names that no object may have."""
+    if "required" not in node or node.get("additionalProperties") is not False or node.get("patternProperties"):
+        return []
+    names, properties = node["required"], node.get("properties", {})
+    if not isinstance(names, list) or not isinstance(properties, dict):
+        return []
+    return [name for name in names if isinstance(name, str) and name not in properties]
+
+
+def _explain_forbidden(name: str, node: Schema) -> str:
+    near = nearest(name, node.get("properties", {}))
+    way_out = f".{near}" if near else "; declare it, or remove it here"
+    return (
+        f"{quote(name)} is required but not declared in 'properties', and 'additionalProperties: false' forbids other"
+        f" names{way_out}"
+    )
 
 
 def _explain_null(word: str, in_yaml: bool) -> str:

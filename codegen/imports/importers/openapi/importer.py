@@ -163,7 +163,7 @@ def _choose_operations(documents: Documents, wanted: Sequence[str]) -> list[Docu
             f"{len(found)} operations, but at most {MAX_OPERATIONS} are allowed: select some with 'operations'",
             documents.root,
         )
-    elif not found:
+    elif not found and not wanted:
         documents.add("the document has no operations", documents.root)
     first: dict[str, DocumentOperation] = {}
     for operation in found:

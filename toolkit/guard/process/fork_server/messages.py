@@ -91,8 +91,8 @@ class HeldEntry(NamedTuple):
 class CommandRequest:
     """One command to run; ``cwd`` is relative to the workspace, ``home`` is HOME and /tmp in the reduced tier.
 
-    ``until_closed``: a server, whose time and whose bytes written to disk are not limited. ``held`` are entries that the
-    full tier holds, ``gitconfig`` is the text of ``.gitconfig`` in its HOME.
+    ``until_closed``: a server, whose time is not limited. ``counts_writes``: whether the bytes that it writes to disk are.
+    ``held`` are entries that the full tier holds, ``gitconfig`` is the text of ``.gitconfig`` in its HOME.
     """
 
     argv: list[str]
@@ -102,6 +102,7 @@ class CommandRequest:
     read_only: bool
     home: str = ""
     until_closed: bool = False
+    counts_writes: bool = True
     held: list[HeldEntry] = field(default_factory=list)
     gitconfig: str = ""
 

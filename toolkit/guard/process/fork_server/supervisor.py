@@ -166,7 +166,7 @@ class Supervisor:
             (lambda most: others_in_namespace()) if self._full else (lambda most: find_descendants(own, most)),
             places,
             host_view.TMP if self._full else "",
-            counts_writes=not self._request.until_closed,
+            counts_writes=self._request.counts_writes,
         )
 
     def _start_command(self, stdio: list[int]) -> int:

@@ -59,7 +59,7 @@ def describe_failure(error: Exception) -> str:
     """One of ``CONNECTION_FAILURES`` as the end of a sentence."""
     if isinstance(error, httpcore2.ConnectError | httpcore2.ConnectTimeout):
         untrusted = "certificate" in str(error).lower()
-        return "its certificate is not valid" if untrusted else "the connection failed"
+        return "its certificate is not valid" if untrusted else "the connection failed; is the server running?"
     if isinstance(error, httpcore2.TimeoutException):
         return "it did not respond in time"
     return "the connection was lost, or the response was not HTTP"

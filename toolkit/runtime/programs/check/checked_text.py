@@ -9,7 +9,6 @@ passed through a function that makes their values ``Any``. Checkers would join t
 from __future__ import annotations
 
 import ast
-import io
 import re
 import tokenize
 from collections.abc import Iterator, Sequence
@@ -127,8 +126,8 @@ def _lines_inside_strings(tree: ast.Module) -> Iterator[int]:
 
 def _remove_comments(lines: list[str]) -> None:
     """Blank out comments: some of them tell checkers to look away."""
-    readline = io.StringIO("\n".join(lines)).readline
-    for token in tokenize.generate_tokens(readline):
+    rest = iter([f"{line}\n" for line in lines])
+    for token in tokenize.generate_tokens(lambda: next(rest, "")):
         if token.type == tokenize.COMMENT:
             line, column = token.start
             lines[line - 1] = lines[line - 1][:column]
@@ -167,5 +166,9 @@ def _kind(node: ast.expr) -> object:
             return str
         case ast.Call():
             return ast.dump(node.func)
+        case ast.Attribute():
+            return node.attr
+        case ast.Name():
+            return node.id
         case _:
             return type(node)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+import math
 import os
 import sys
 import threading
@@ -18,14 +19,15 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from toolkit.errors import ToolFailed
+from toolkit.errors import ToolCancelled, ToolFailed
 from toolkit.guard.process.program import SYSTEM, helper_interpreter, is_below
+from toolkit.runtime.context.signals import CancelSignal
 from toolkit.runtime.programs.check.checked_text import CheckedText, build_checked_text
 from toolkit.runtime.programs.check.installed import CheckerName, InstalledChecker, find_checker
 from toolkit.runtime.programs.check.messages import CheckerFinding
 from toolkit.runtime.programs.check.wording import word_findings
 from toolkit.runtime.programs.error_list import shorten_errors
-from toolkit.runtime.programs.frames import BrokenFrame
+from toolkit.runtime.programs.frames import BrokenFrame, Frame
 from toolkit.runtime.programs.gate import ParsedProgram
 from toolkit.runtime.programs.process import FramedProcess, ProcessEnded
 from toolkit.runtime.programs.result import ProgramError
@@ -56,22 +58,32 @@ class Checkers:
         self._closed = False
 
     def check(
-        self, program: ParsedProgram, prelude: str, errors_stub: str, previous: Sequence[str], choice: Checker
+        self,
+        program: ParsedProgram,
+        prelude: str,
+        errors_stub: str,
+        previous: Sequence[str],
+        choice: Checker,
+        until: float = math.inf,
+        signal: CancelSignal | None = None,
     ) -> tuple[ProgramError, ...]:
         """What is wrong with the types of a program that passed the gate.
 
-        ``prelude`` declares its tools and inputs, ``previous`` are the earlier programs of its session.
+        ``prelude`` declares its tools and inputs, ``previous`` are the earlier programs of its session. ``until`` (of the
+        monotonic clock) and ``signal`` end the check early; then the program is refused.
         """
         if choice == "off":
             return ()
         checker = find_checker(choice)
         key = _digest(checker.name, checker.version, program.source, prelude, errors_stub, *previous)
-        with self._lock:
+        if not self._lock.acquire(timeout=min(max(0.0, until - time.monotonic()), threading.TIMEOUT_MAX)):
+            return (_not_checked("there was no time left"),)
+        try:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key]
             text = build_checked_text(prelude, program, previous)
-            findings = self._ask(checker, {"text": text.text, "stub": errors_stub})
+            findings = self._ask(checker, {"text": text.text, "stub": errors_stub}, until, signal or CancelSignal())
             if isinstance(findings, ProgramError):
                 return (findings,)
             errors = _read_findings(findings, text, program.tree, prelude)
@@ -79,6 +91,8 @@ class Checkers:
             if len(self._kept) > _MAX_KEPT:
                 self._kept.popitem(last=False)
             return errors
+        finally:
+            self._lock.release()
 
     def close(self) -> None:
         """End the processes; a check that is running is refused, and so are later ones."""
@@ -89,24 +103,42 @@ class Checkers:
             while self._processes:
                 self._processes.popitem()[1].close()
 
-    def _ask(self, checker: InstalledChecker, request: dict[str, str]) -> list[CheckerFinding] | ProgramError:
+    def _ask(
+        self, checker: InstalledChecker, request: dict[str, str], until: float, signal: CancelSignal
+    ) -> list[CheckerFinding] | ProgramError:
         """The findings of the checker, or an error if there is no verdict; then its process is gone."""
-        until = time.monotonic() + self._seconds
+        latest = time.monotonic() + self._seconds
         process = self._processes.get(checker.name)
-        if process is None:
+        if process is None or not process.is_alive:
+            self._end(checker.name)
             process = self._processes[checker.name] = self._start(checker)
+        forget = signal.listen(process.wake)
         try:
-            process.send(until, {}, json.dumps(request).encode())
-            [frame] = process.receive(until, self._check_open)
+            process.send({}, json.dumps(request).encode())
+            frames: list[Frame] = []
+            while not frames:
+                self._check_open()
+                frames = process.receive(min(until, latest), signal.check)
+            [frame] = frames
             return [CheckerFinding(*row) for row in _read_rows(frame.body)]
         except TimeoutError:
-            why = f"took longer than {self._seconds:g} s; make the program simpler"
+            limit = f"{checker.name} took longer than {self._seconds:g} s; make the program simpler"
+            why = limit if latest < until else "there was no time left"
+        except ToolCancelled as error:
+            why = error.message
         except ProcessEnded as error:
-            why = f"gave no answer ({error}); make the program simpler"
+            why = f"{checker.name} gave no answer ({error}); make the program simpler"
         except (BrokenFrame, ValueError):
-            why = "gave no answer that can be used; make the program simpler"
-        self._processes.pop(checker.name).close()
-        return ProgramError(0, 0, f"the program was not checked: {checker.name} {why}", "type")
+            why = f"{checker.name} gave no answer that can be used; make the program simpler"
+        finally:
+            forget()
+        self._end(checker.name)
+        return _not_checked(why)
+
+    def _end(self, name: CheckerName) -> None:
+        process = self._processes.pop(name, None)
+        if process is not None:
+            process.close()
 
     def _start(self, checker: InstalledChecker) -> FramedProcess:
         self._check_open()
@@ -126,6 +158,10 @@ class Checkers:
             raise ToolFailed("IO", "the toolkit has been closed")
 
 
+def _not_checked(why: str) -> ProgramError:
+    return ProgramError(0, 0, f"the program was not checked: {why}", "type")
+
+
 def _read_rows(body: bytes) -> list[tuple[int, int, str, str]]:
     """The findings of an answer; ``ValueError`` if it has none, or is not what the script inside writes."""
     try:
@@ -143,11 +179,7 @@ def _read_findings(
 ) -> tuple[ProgramError, ...]:
     """The errors in lines of the program itself."""
     if not any(finding.line == text.probe_line for finding in findings):
-        return (
-            ProgramError(
-                0, 0, "the program was not checked: the earlier programs never end; reset the session", "type"
-            ),
-        )
+        return (_not_checked("the earlier programs never end; reset the session"),)
     placed = []
     for finding in findings:
         place = text.place(finding.line, finding.column)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
 import threading
 from typing import Any, Final
 
@@ -56,7 +57,7 @@ class Connection:
         number = self._next_number()
         future: asyncio.Future[Frame] = loop.create_future()
         self._futures[number] = future
-        loop.add_reader(self._source, self._receive)
+        loop.add_reader(self._source, self._receive_arrived)
         self.send({**head, "call": number, "waits": False}, body)
         try:
             return await future
@@ -70,8 +71,17 @@ class Connection:
             self._last += 1
             return self._last
 
+    def _receive_arrived(self) -> None:
+        """Reads for the event loop, which must not wait. A thread that waits for a call reads for all."""
+        if self._receiving.acquire(blocking=False):
+            try:
+                if select.select([self._source], [], [], 0)[0]:  # a thread may have read it meanwhile
+                    self._receive()
+            finally:
+                self._receiving.release()
+
     def _receive(self) -> None:
-        """Reads what has arrived; waits if there is nothing."""
+        """Reads what has arrived; waits if there is nothing. Only for the holder of ``_receiving``."""
         data = os.read(self._source, _CHUNK)
         if not data:
             os._exit(0)  # the toolkit is gone

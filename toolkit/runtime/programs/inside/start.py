@@ -1,7 +1,8 @@
 """Starts the interpreter of a program, inside the sandbox. Run as a script: ``python -I -S start.py SETTINGS``.
 
-``SETTINGS`` is JSON: ``path``, where other packages are installed, and ``packages``, the directories of ours by name. Only
-those directories can be seen inside, not the ones around them, so the usual search for packages would not find them.
+``SETTINGS`` is JSON: ``path``, where other packages are installed, ``packages``, the directories of ours by name, and
+``folder``, the working directory if it is not that of the process. Of ``packages`` only those directories can be seen inside,
+not the ones around them, so the usual search would not find them.
 """
 
 from __future__ import annotations
@@ -23,9 +24,7 @@ class KnownPackages:
         self._around = {name.rpartition(".")[0] for name in folders} - {"", *folders}
         self._around |= {name.rpartition(".")[0] for name in self._around} - {"", *folders}
 
-    def find_spec(
-        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         if name in self._folders:
             folder = self._folders[name]
             return importlib.util.spec_from_file_location(
@@ -43,6 +42,8 @@ def start(settings: str) -> None:
     given = json.loads(settings)
     sys.path += given["path"]
     sys.meta_path.insert(0, KnownPackages(given["packages"]))
+    if given["folder"] is not None:
+        os.chdir(given["folder"])
     from toolkit.runtime.programs.inside.interpreter import serve
 
     serve()
