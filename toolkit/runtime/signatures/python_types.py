@@ -14,8 +14,8 @@ import re
 import types
 import typing
 import uuid
-from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Annotated, Any, Final, Literal, NamedTuple, NewType, TypeVar, Union
+from collections.abc import Callable, Iterable, Mapping
+from typing import Annotated, Any, Final, Literal, NamedTuple, NewType, NotRequired, Required, TypeVar, Union
 
 import typing_extensions
 from pydantic import AnyUrl, BaseModel, RootModel
@@ -31,6 +31,9 @@ _TEXTS: Final[dict[Any, str]] = {
     bytes: "str", decimal.Decimal: "str", list: "list[Any]", tuple: "list[Any]", dict: "dict[str, Any]",
 }  # fmt: skip
 _ALIASES: Final = (typing_extensions.TypeAliasType, getattr(typing, "TypeAliasType", typing_extensions.TypeAliasType))
+
+
+_KEY_MARKS: Final = (NotRequired, Required, typing_extensions.ReadOnly)
 
 
 class ShownField(NamedTuple):
@@ -148,9 +151,8 @@ def fields_of(kind: type, *, by_wire_name: bool) -> Iterable[ShownField]:
         return
     hints = _hints(kind)
     if typing_extensions.is_typeddict(kind):
-        required: Collection[str] = getattr(kind, "__required_keys__", ())
         for name in kind.__annotations__:
-            yield ShownField(name, _without_marks(hints.get(name, Any)), name not in required)
+            yield _field_of_typed_dict(kind, name, hints.get(name, Any))
         return
     for own in dataclasses.fields(kind):
         has_default = own.default is not dataclasses.MISSING or own.default_factory is not dataclasses.MISSING
@@ -164,12 +166,13 @@ def _hints(kind: type) -> dict[str, Any]:
         return {}
 
 
-def _without_marks(annotation: Any) -> Any:
-    """The type of a key that may be left out, must be there, or must not be changed."""
-    marks = (typing_extensions.NotRequired, typing_extensions.Required, typing_extensions.ReadOnly)
-    while typing.get_origin(annotation) in marks:
+def _field_of_typed_dict(kind: type, name: str, annotation: Any) -> ShownField:
+    """A mark on the key counts; the class itself does not see the marks in annotations that are texts."""
+    is_optional = name not in getattr(kind, "__required_keys__", ())
+    while (mark := typing.get_origin(annotation)) in _KEY_MARKS:
+        is_optional = mark is NotRequired or is_optional and mark is not Required
         annotation = typing.get_args(annotation)[0]
-    return annotation
+    return ShownField(name, annotation, is_optional)
 
 
 def _literal(values: Iterable[Any]) -> str:

@@ -10,7 +10,7 @@ from toolkit.visible import hidden_pattern
 
 MAX_DOC: Final = 160
 """The most characters of a tool's one line."""
-_SENTENCE: Final = re.compile(r"(?<=[.!?])\s+(?=[^a-z])")
+_SENTENCE: Final = re.compile(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)\s+(?=[^a-z])")
 
 
 @dataclass(frozen=True, slots=True)
