@@ -12,6 +12,7 @@ if _typing.TYPE_CHECKING:
     from .unions import AnyToolCall as AnyToolCall, AnyToolMessage as AnyToolMessage
     from .models.apply_patch import ApplyPatchArgs as ApplyPatchArgs, ApplyPatchInput as ApplyPatchInput, ApplyPatchOutput as ApplyPatchOutput, ApplyPatchOutputFile as ApplyPatchOutputFile
     from .models.bash import BashArgs as BashArgs, BashInput as BashInput, BashOutput as BashOutput
+    from .models.describe_tools import DescribeToolsArgs as DescribeToolsArgs, DescribeToolsInput as DescribeToolsInput, DescribeToolsInputName as DescribeToolsInputName, DescribeToolsOutput as DescribeToolsOutput
     from .models.done import DoneArgs as DoneArgs, DoneInput as DoneInput, DoneOutput as DoneOutput
     from .models.edit import EditArgs as EditArgs, EditInput as EditInput, EditOutput as EditOutput
     from .models.exec_command import ExecCommandArgs as ExecCommandArgs, ExecCommandInput as ExecCommandInput, ExecCommandOutput as ExecCommandOutput
@@ -20,6 +21,7 @@ if _typing.TYPE_CHECKING:
     from .models.grep import GrepArgs as GrepArgs, GrepInput as GrepInput, GrepOutput as GrepOutput, GrepOutputMatch as GrepOutputMatch
     from .models.list import ListArgs as ListArgs, ListInput as ListInput, ListOutput as ListOutput, ListOutputEntry as ListOutputEntry
     from .models.read_file import ReadFileArgs as ReadFileArgs, ReadFileInput as ReadFileInput, ReadFileOutput as ReadFileOutput
+    from .models.search_tools import SearchToolsArgs as SearchToolsArgs, SearchToolsInput as SearchToolsInput, SearchToolsOutput as SearchToolsOutput, SearchToolsOutputMatch as SearchToolsOutputMatch
     from .models.task import TaskArgs as TaskArgs, TaskInput as TaskInput, TaskOutput as TaskOutput
     from .models.todoread import TodoreadArgs as TodoreadArgs, TodoreadInput as TodoreadInput, TodoreadOutput as TodoreadOutput, TodoreadOutputCounts as TodoreadOutputCounts, TodoreadOutputTodo as TodoreadOutputTodo
     from .models.todowrite import TodowriteArgs as TodowriteArgs, TodowriteArgsTodo as TodowriteArgsTodo, TodowriteInput as TodowriteInput, TodowriteInputTodo as TodowriteInputTodo, TodowriteOutput as TodowriteOutput, TodowriteOutputCounts as TodowriteOutputCounts, TodowriteOutputTodo as TodowriteOutputTodo
@@ -32,6 +34,7 @@ else:
     MODELS = {
         ".models.apply_patch": "ApplyPatchArgs ApplyPatchInput ApplyPatchOutput ApplyPatchOutputFile",
         ".models.bash": "BashArgs BashInput BashOutput",
+        ".models.describe_tools": "DescribeToolsArgs DescribeToolsInput DescribeToolsInputName DescribeToolsOutput",
         ".models.done": "DoneArgs DoneInput DoneOutput",
         ".models.edit": "EditArgs EditInput EditOutput",
         ".models.exec_command": "ExecCommandArgs ExecCommandInput ExecCommandOutput",
@@ -40,6 +43,7 @@ else:
         ".models.grep": "GrepArgs GrepInput GrepOutput GrepOutputMatch",
         ".models.list": "ListArgs ListInput ListOutput ListOutputEntry",
         ".models.read_file": "ReadFileArgs ReadFileInput ReadFileOutput",
+        ".models.search_tools": "SearchToolsArgs SearchToolsInput SearchToolsOutput SearchToolsOutputMatch",
         ".models.task": "TaskArgs TaskInput TaskOutput",
         ".models.todoread": "TodoreadArgs TodoreadInput TodoreadOutput TodoreadOutputCounts TodoreadOutputTodo",
         ".models.todowrite": "TodowriteArgs TodowriteArgsTodo TodowriteInput TodowriteInputTodo TodowriteOutput TodowriteOutputCounts TodowriteOutputTodo",

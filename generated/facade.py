@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .context import ToolkitContext
     from .models.apply_patch import ApplyPatchArgs, ApplyPatchInput, ApplyPatchOutput
     from .models.bash import BashArgs, BashInput, BashOutput
+    from .models.describe_tools import DescribeToolsArgs, DescribeToolsInput, DescribeToolsOutput
     from .models.done import DoneArgs, DoneInput, DoneOutput
     from .models.edit import EditArgs, EditInput, EditOutput
     from .models.exec_command import ExecCommandArgs, ExecCommandInput, ExecCommandOutput
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from .models.grep import GrepArgs, GrepInput, GrepOutput
     from .models.list import ListArgs, ListInput, ListOutput
     from .models.read_file import ReadFileArgs, ReadFileInput, ReadFileOutput
+    from .models.search_tools import SearchToolsArgs, SearchToolsInput, SearchToolsOutput
     from .models.task import TaskArgs, TaskInput, TaskOutput
     from .models.todoread import TodoreadArgs, TodoreadInput, TodoreadOutput
     from .models.todowrite import TodowriteArgs, TodowriteArgsTodo, TodowriteInput, TodowriteOutput
@@ -86,6 +88,17 @@ class Tools:
             "max_output_bytes": max_output_bytes,
             "description": description,
         })
+
+    def describe_tools(
+        self,
+        *,
+        names: builtins.list[str],
+    ) -> DescribeToolsOutput:
+        """Show typed Python signatures of tools, with every parameter and what they return.
+
+        :param names: Names of tools.
+        """
+        return self._call("describe_tools", {"names": names})
 
     def done(
         self,
@@ -280,6 +293,19 @@ class Tools:
             "max_bytes": max_bytes,
         })
 
+    def search_tools(
+        self,
+        *,
+        query: str,
+        limit: int = 10,
+    ) -> SearchToolsOutput:
+        """Find tools by words in their names, descriptions and parameters, the best match first.
+
+        :param query: Words that say what the tool should do.
+        :param limit: Maximum number of tools to return.
+        """
+        return self._call("search_tools", {"query": query, "limit": limit})
+
     def task(
         self,
         *,
@@ -462,6 +488,10 @@ class Toolkit(Runner):
         ) -> ToolMessage[Literal["bash"], BashOutput]: ...
         @overload
         def invoke(
+            self, name: Literal["describe_tools"], args: DescribeToolsInput | DescribeToolsArgs
+        ) -> ToolMessage[Literal["describe_tools"], DescribeToolsOutput]: ...
+        @overload
+        def invoke(
             self, name: Literal["done"], args: DoneInput | DoneArgs
         ) -> ToolMessage[Literal["done"], DoneOutput]: ...
         @overload
@@ -492,6 +522,10 @@ class Toolkit(Runner):
         def invoke(
             self, name: Literal["read_file"], args: ReadFileInput | ReadFileArgs
         ) -> ToolMessage[Literal["read_file"], ReadFileOutput]: ...
+        @overload
+        def invoke(
+            self, name: Literal["search_tools"], args: SearchToolsInput | SearchToolsArgs
+        ) -> ToolMessage[Literal["search_tools"], SearchToolsOutput]: ...
         @overload
         def invoke(
             self, name: Literal["task"], args: TaskInput | TaskArgs

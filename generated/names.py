@@ -7,6 +7,7 @@ from typing_extensions import TypeIs
 ToolName: TypeAlias = Literal[
     "apply_patch",
     "bash",
+    "describe_tools",
     "done",
     "edit",
     "exec_command",
@@ -15,6 +16,7 @@ ToolName: TypeAlias = Literal[
     "grep",
     "list",
     "read_file",
+    "search_tools",
     "task",
     "todoread",
     "todowrite",

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
     from .models.apply_patch import ApplyPatchInput, ApplyPatchOutput
     from .models.bash import BashInput, BashOutput
+    from .models.describe_tools import DescribeToolsInput, DescribeToolsOutput
     from .models.done import DoneInput, DoneOutput
     from .models.edit import EditInput, EditOutput
     from .models.exec_command import ExecCommandInput, ExecCommandOutput
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from .models.grep import GrepInput, GrepOutput
     from .models.list import ListInput, ListOutput
     from .models.read_file import ReadFileInput, ReadFileOutput
+    from .models.search_tools import SearchToolsInput, SearchToolsOutput
     from .models.task import TaskInput, TaskOutput
     from .models.todoread import TodoreadInput, TodoreadOutput
     from .models.todowrite import TodowriteInput, TodowriteOutput
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     AnyToolMessage: TypeAlias = Union[
         ToolMessage[Literal["apply_patch"], ApplyPatchOutput],
         ToolMessage[Literal["bash"], BashOutput],
+        ToolMessage[Literal["describe_tools"], DescribeToolsOutput],
         ToolMessage[Literal["done"], DoneOutput],
         ToolMessage[Literal["edit"], EditOutput],
         ToolMessage[Literal["exec_command"], ExecCommandOutput],
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
         ToolMessage[Literal["grep"], GrepOutput],
         ToolMessage[Literal["list"], ListOutput],
         ToolMessage[Literal["read_file"], ReadFileOutput],
+        ToolMessage[Literal["search_tools"], SearchToolsOutput],
         ToolMessage[Literal["task"], TaskOutput],
         ToolMessage[Literal["todoread"], TodoreadOutput],
         ToolMessage[Literal["todowrite"], TodowriteOutput],
@@ -49,6 +53,7 @@ if TYPE_CHECKING:
     AnyToolCall: TypeAlias = Union[
         ParsedCall[Literal["apply_patch"], ApplyPatchInput],
         ParsedCall[Literal["bash"], BashInput],
+        ParsedCall[Literal["describe_tools"], DescribeToolsInput],
         ParsedCall[Literal["done"], DoneInput],
         ParsedCall[Literal["edit"], EditInput],
         ParsedCall[Literal["exec_command"], ExecCommandInput],
@@ -57,6 +62,7 @@ if TYPE_CHECKING:
         ParsedCall[Literal["grep"], GrepInput],
         ParsedCall[Literal["list"], ListInput],
         ParsedCall[Literal["read_file"], ReadFileInput],
+        ParsedCall[Literal["search_tools"], SearchToolsInput],
         ParsedCall[Literal["task"], TaskInput],
         ParsedCall[Literal["todoread"], TodoreadInput],
         ParsedCall[Literal["todowrite"], TodowriteInput],

@@ -57,6 +57,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.guard",
         "toolkit.inject",
         "toolkit.runtime",
+        "toolkit.visible",
     ),
     "toolkit/builtin": (
         "toolkit.generated",

@@ -81,10 +81,11 @@ class NarrowedPolicy(SecurityPolicy[NameT]):
         roots: Sequence[str],
         find_hints: FindHints,
         package: str = "",
+        must_be_named: Collection[str] = (),
     ) -> None:
         for policy in (self._limit, self._own):
-            policy.attach(known, explain, roots, find_hints, package)
-        super().attach(known, explain, roots, find_hints, package)
+            policy.attach(known, explain, roots, find_hints, package, must_be_named)
+        super().attach(known, explain, roots, find_hints, package, must_be_named)
 
 
 def _strictest(verdicts: list[Verdict]) -> Verdict | None:

@@ -101,7 +101,8 @@ class Core:
             catalog, map(load_pack, packs), partial(self._load_tool, own_loop=own_loop)
         )
         known = {name: self._touched_kinds(info) for name, info in self.catalog.tools.items()}
-        context.policy.attach(known, self._weak_explain(), roots, self.catalog.hints, catalog.package)
+        must_be_named = [info.name for info in self.catalog.tools.values() if info.must_be_named]
+        context.policy.attach(known, self._weak_explain(), roots, self.catalog.hints, catalog.package, must_be_named)
         protect_imports(context, catalog, self.catalog.tools.values())
         self.planner: Final = Planner(context.overrides, _GIVEN)
         self.scope: Final = DependencyScope(context)
@@ -437,11 +438,19 @@ class Core:
 
     def allowed_tools(self) -> list[ToolDefinition]:
         """Definitions of the tools that the policy may allow, in catalog order."""
-        return [
-            self._definition(info)
-            for info in self.catalog.tools.values()
-            if info.name in self.handlers and self._admission(info)[0] is None and not self._cannot_write(info)
-        ]
+        return [self.definition(info) for info in self.offered_tools()]
+
+    def offered_tools(self) -> list[ToolInfo]:
+        """The tools that the policy may allow, in catalog order."""
+        return [info for info in self.catalog.tools.values() if self.why_not_offered(info) is None]
+
+    def why_not_offered(self, info: ToolInfo) -> str | None:
+        """Why no call of a tool can succeed, or None."""
+        if info.name not in self.handlers:
+            return f"{info.name!r} has no handler in this toolkit"
+        if self._cannot_write(info):
+            return f"{info.name!r} writes files, and this context is read-only"
+        return self._admission(info)[0]
 
     def describe(self) -> str:
         """How many tools the policy may allow, and where they work. Starts nothing: tools that need a sandbox count."""
@@ -460,7 +469,8 @@ class Core:
         """Whether a tool must write in a context that is read-only."""
         return self.context.mode == "read-only" and "write" in info.required
 
-    def _definition(self, info: ToolInfo) -> ToolDefinition:
+    def definition(self, info: ToolInfo) -> ToolDefinition:
+        """What a model is told about a tool: name, description and schema."""
         from toolkit.runtime.catalog.schema_marks import strip_marks
         from toolkit.spec.description import fill_placeholders
         from toolkit.wire.definition import ToolDefinition

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from toolkit.generated.models.bash import BashArgs, BashInput, BashOutput
     from .models.best_offer import BestOfferArgs, BestOfferInput, BestOfferOutput
     from .models.count_words import CountWordsArgs, CountWordsInput, CountWordsOutput
+    from toolkit.generated.models.describe_tools import DescribeToolsArgs, DescribeToolsInput, DescribeToolsOutput
     from toolkit.generated.models.done import DoneArgs, DoneInput, DoneOutput
     from toolkit.generated.models.edit import EditArgs, EditInput, EditOutput
     from toolkit.generated.models.exec_command import ExecCommandArgs, ExecCommandInput, ExecCommandOutput
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from .models.past_quotes import PastQuotesArgs, PastQuotesInput, PastQuotesOutput
     from .models.quote import QuoteArgs, QuoteInput, QuoteOutput
     from toolkit.generated.models.read_file import ReadFileArgs, ReadFileInput, ReadFileOutput
+    from toolkit.generated.models.search_tools import SearchToolsArgs, SearchToolsInput, SearchToolsOutput
     from .models.shapes_search import ShapesSearchArgs, ShapesSearchInput, ShapesSearchOutput
     from .models.shout import ShoutArgs, ShoutInput, ShoutOutput
     from toolkit.generated.models.task import TaskArgs, TaskInput, TaskOutput
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
             "bash": Signature[BashInput | BashArgs, BashOutput],
             "best_offer": Signature[BestOfferInput | BestOfferArgs, BestOfferOutput],
             "count-words": Signature[CountWordsInput | CountWordsArgs, CountWordsOutput],
+            "describe_tools": Signature[DescribeToolsInput | DescribeToolsArgs, DescribeToolsOutput],
             "done": Signature[DoneInput | DoneArgs, DoneOutput],
             "edit": Signature[EditInput | EditArgs, EditOutput],
             "exec_command": Signature[ExecCommandInput | ExecCommandArgs, ExecCommandOutput],
@@ -72,6 +75,7 @@ if TYPE_CHECKING:
             "past_quotes": Signature[PastQuotesInput | PastQuotesArgs, PastQuotesOutput],
             "quote": Signature[QuoteInput | QuoteArgs, QuoteOutput],
             "read_file": Signature[ReadFileInput | ReadFileArgs, ReadFileOutput],
+            "search_tools": Signature[SearchToolsInput | SearchToolsArgs, SearchToolsOutput],
             "shapes_search": Signature[ShapesSearchInput | ShapesSearchArgs, ShapesSearchOutput],
             "shout": Signature[ShoutInput | ShoutArgs, ShoutOutput],
             "task": Signature[TaskInput | TaskArgs, TaskOutput],
