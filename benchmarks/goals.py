@@ -99,6 +99,14 @@ GOALS: Final = (
         3,
         "5.3",
     ),
+    Goal(
+        "signatures of the built-in tools, against their JSON definitions",
+        "prompts/built in/signatures without the classes of outputs",
+        "ratio",
+        "x",
+        0.25,
+        "-",
+    ),
     Goal("glob against a bare walk with scandir", "search/glob/glob", "ratio", "x", 1.3, "2.7"),
     Goal("HTML to Markdown", "pages/page/Markdown", "value", " MB/s", 3, "0.66", at_least=True),
     *(

@@ -37,6 +37,7 @@ PARTS: Final = {
         Part("commands", "one command in each sandbox, beside a plain subprocess", 0.5),
         Part("search", "grep and glob over 20,000 files, beside ripgrep and a bare walk; late lines of a file", 0.3),
         Part("pages", "HTML to Markdown, beside html.parser", 0.3),
+        Part("prompts", "how much text tells a model about 18, 100 and 1,000 tools", 0.02),
         Part("adversarial", "hostile inputs: how time grows with size", 0.8),
         Part("checking", "mypy with 10 to 1,000 tools (minutes; only by name)", 0.2, slow=True),
         Part("pyright", "pyright with 10 to 1,000 tools (minutes; only by name)", 0.2, slow=True),
