@@ -5,7 +5,7 @@ from __future__ import annotations
 import keyword
 from typing import TYPE_CHECKING, Any
 
-from toolkit.runtime.signatures.python_types import TypeTexts
+from toolkit.runtime.signatures.python_types import TypeTexts, wire_name
 from toolkit.runtime.signatures.signature import ToolSignature, first_sentence
 from toolkit.spec.tool_names import attribute_name
 
@@ -24,7 +24,7 @@ def function_signature(tool: FunctionTool[..., Any]) -> ToolSignature:
     optional: list[str] = []
     renamed: list[tuple[str, str]] = []
     for field, info in tool.arguments.reader.model.model_fields.items():
-        wire = info.alias or field
+        wire = wire_name(field, info)
         name = wire if wire.isidentifier() and not keyword.iskeyword(wire) else field
         text = f"{name}: {arguments.write(info.annotation)}"
         (required if info.is_required() else optional).append(text + _default(info))

@@ -44,7 +44,7 @@ def function_line(tool: ToolSignature) -> str:
     """A tool as the head of a function, with its sentence and the names that differ in JSON as a comment."""
     notes = [f"{tool.name!r}."] if tool.name != tool.attribute else []
     notes += [tool.doc] if tool.doc else []
-    notes += [f"In JSON: {', '.join(wire for _, wire in tool.renamed)}."] if tool.renamed else []
+    notes += [f"In JSON: {', '.join(repr(wire) for _, wire in tool.renamed)}."] if tool.renamed else []
     comment = f"  # {' '.join(notes)}" if notes else ""
     output = "" if tool.output == CONTENT_OUTPUT else f" -> {tool.output}"
     return f"{tool.attribute}({tool.parameters}){output}{comment}"

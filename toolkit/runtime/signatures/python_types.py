@@ -19,6 +19,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple, NewType, NotRequi
 
 import typing_extensions
 from pydantic import AnyUrl, BaseModel, RootModel
+from pydantic.fields import FieldInfo
 
 from toolkit.runtime.signatures.generated_tool import CONTENT_CLASSES
 from toolkit.runtime.signatures.type_lines import alias_line, class_line
@@ -31,8 +32,6 @@ _TEXTS: Final[dict[Any, str]] = {
     bytes: "str", decimal.Decimal: "str", list: "list[Any]", tuple: "list[Any]", dict: "dict[str, Any]",
 }  # fmt: skip
 _ALIASES: Final = (typing_extensions.TypeAliasType, getattr(typing, "TypeAliasType", typing_extensions.TypeAliasType))
-
-
 _KEY_MARKS: Final = (NotRequired, Required, typing_extensions.ReadOnly)
 
 
@@ -146,8 +145,9 @@ def fields_of(kind: type, *, by_wire_name: bool) -> Iterable[ShownField]:
     """The fields of a model, a dataclass or a typed dict."""
     if _is_model(kind):
         for name, field in kind.model_fields.items():
-            shown = (field.alias or name) if by_wire_name else name
-            yield ShownField(shown, field.annotation, not field.is_required())
+            yield ShownField(
+                wire_name(name, field) if by_wire_name else name, field.annotation, not field.is_required()
+            )
         return
     hints = _hints(kind)
     if typing_extensions.is_typeddict(kind):
@@ -157,6 +157,11 @@ def fields_of(kind: type, *, by_wire_name: bool) -> Iterable[ShownField]:
     for own in dataclasses.fields(kind):
         has_default = own.default is not dataclasses.MISSING or own.default_factory is not dataclasses.MISSING
         yield ShownField(own.name, hints.get(own.name, Any), has_default)
+
+
+def wire_name(name: str, field: FieldInfo) -> str:
+    """The name of a model's field in JSON."""
+    return field.validation_alias if isinstance(field.validation_alias, str) else field.alias or name
 
 
 def _hints(kind: type) -> dict[str, Any]:
