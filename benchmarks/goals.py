@@ -99,6 +99,20 @@ GOALS: Final = (
         3,
         "5.3",
     ),
+    Goal("checking a program with a warm mypy, CPU time", "programs/check/mypy, warm", "value", " ms", 300, "-"),
+    Goal("… with ty", "programs/check/ty, warm", "value", " ms", 150, "-"),
+    Goal("starting a program", "programs/start/run_program, interpreter prepared", "value", " ms", 60, "-"),
+    *(
+        Goal(
+            f"a call of {tool} from a program, above `invoke`",
+            f"programs/calls/{tool}, from a program, in addition",
+            "value",
+            " us",
+            150,
+            "-",
+        )
+        for tool in ("done", "read_file")
+    ),
     Goal(
         "signatures of the built-in tools, against their JSON definitions",
         "prompts/built in/signatures without the classes of outputs",

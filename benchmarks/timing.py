@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import random
 import resource
 import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
 from typing import Final
 
 ROUNDS: Final = 25
@@ -110,3 +112,36 @@ def least_wall(contenders: Mapping[str, Callable[[], object]], *, rounds: int) -
             contenders[name]()
             walls[name].append((time.perf_counter() - start) * 1000)
     return {name: sorted(times) for name, times in walls.items()}
+
+
+def descendants_cpu_ms(name: str) -> float:
+    """The CPU time of processes below this one whose command has ``name`` in it, and of the children they waited for."""
+    table = {pid: stat for pid in filter(str.isdecimal, os.listdir("/proc")) if (stat := _read_stat(pid))}
+    ticks = 0
+    for pid, stat in table.items():
+        if name in _read_command(pid) and _is_below(pid, table):
+            ticks += sum(map(int, stat[11:15]))
+    return ticks * 1000 / os.sysconf("SC_CLK_TCK")
+
+
+def _read_stat(pid: str) -> list[str]:
+    """The fields after the name of the program, which may hold spaces."""
+    try:
+        return Path("/proc", pid, "stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []  # it has ended
+
+
+def _read_command(pid: str) -> str:
+    try:
+        return Path("/proc", pid, "cmdline").read_text().replace("\0", " ")
+    except OSError:
+        return ""
+
+
+def _is_below(pid: str, table: dict[str, list[str]]) -> bool:
+    while pid in table:
+        pid = table[pid][1]
+        if pid == str(os.getpid()):
+            return True
+    return False

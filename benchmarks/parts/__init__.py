@@ -35,6 +35,7 @@ PARTS: Final = {
         Part("imports", "importing, and the first call, beside the peers", 0.2),
         Part("generation", "generating 1,000 tools; calls and imports by number of tools", 0.3),
         Part("commands", "one command in each sandbox, beside a plain subprocess", 0.5),
+        Part("programs", "checked programs: check, start and one call, beside a subprocess, invoke and Monty", 0.5),
         Part("search", "grep and glob over 20,000 files, beside ripgrep and a bare walk; late lines of a file", 0.3),
         Part("pages", "HTML to Markdown, beside html.parser", 0.3),
         Part("prompts", "how much text tells a model about 18, 100 and 1,000 tools", 0.02),

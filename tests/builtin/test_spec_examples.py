@@ -29,7 +29,7 @@ EXAMPLES = {
 }
 
 
-MUST_BE_NAMED: list[ToolName] = ["describe_tools", "search_tools"]
+MUST_BE_NAMED: list[ToolName] = ["describe_tools", "run_program", "search_tools"]
 
 ELSEWHERE = {"example.org": [[PUBLIC]]}
 

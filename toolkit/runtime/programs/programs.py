@@ -19,6 +19,7 @@ from pydantic_core import to_json, to_jsonable_python
 from toolkit.errors import InvalidArguments, ToolNotAllowed
 from toolkit.guard.process.guard import ProcessGuard
 from toolkit.guard.process.limits import CommandLimits
+from toolkit.guard.process.program import SYSTEM, is_below
 from toolkit.runtime.call import steps
 from toolkit.runtime.context.signals import CancelSignal
 from toolkit.runtime.programs.allowed_imports import ALLOWED_IMPORTS
@@ -27,7 +28,7 @@ from toolkit.runtime.programs.error_list import shorten_errors
 from toolkit.runtime.programs.frames import MAX_BODY
 from toolkit.runtime.programs.gate import ToolUse, parse_program
 from toolkit.runtime.programs.host import ProgramHost, Ran, TimeLimit
-from toolkit.runtime.programs.interpreters import Interpreters, NotStarted, package_folder
+from toolkit.runtime.programs.interpreters import Interpreters, NotStarted, library_folders, package_folder
 from toolkit.runtime.programs.process import FramedProcess
 from toolkit.runtime.programs.result import ProgramError, ProgramResult
 from toolkit.runtime.programs.settings import Checker, ProgramSettings
@@ -213,7 +214,9 @@ class Programs:
 def _make_guard(context: ToolkitContext[Any], settings: ProgramSettings, packages: Sequence[str]) -> ProcessGuard:
     """The sandbox of programs: no network, no workspace, nothing to write but a private /tmp. The reduced tier is used
     only by name, and no program runs without a sandbox."""
-    roots = [package_folder(name) for name in ("toolkit", *packages)]
+    # Libraries may be outside the environment of the interpreter: on PYTHONPATH, or named in a .pth file.
+    libraries = [folder for folder in library_folders() if not any(is_below(folder, place) for place in SYSTEM)]
+    roots = [*(package_folder(name) for name in ("toolkit", *packages)), *libraries]
     if settings.workspace == "read-only":
         roots.append(context.workspace)
     return ProcessGuard(
