@@ -29,6 +29,7 @@ from toolkit.runtime.call.touches import (
 )
 from toolkit.runtime.catalog.catalog import Catalog, ToolInfo
 from toolkit.runtime.catalog.join_packs import join_packs
+from toolkit.runtime.catalog.lazy_handler import is_own_sync_handler
 from toolkit.runtime.catalog.load_pack import load_pack
 from toolkit.runtime.catalog.pack import CodeTool, PackSource
 from toolkit.runtime.catalog.tool import NO_SANDBOX, Tool
@@ -311,6 +312,7 @@ class Core:
             consent=consent,
             output_check=self.context.output_check,
             input_schema=(lambda: self.catalog.input_schema(name)) if self.context.coerce else None,
+            looks_at_signal=parts is not None and is_own_sync_handler(parts.run),
             message=self.catalog.message(info),
             form=self._form(info, parts, output),
             input=self.catalog.reader(info, "Input"),
