@@ -115,13 +115,12 @@ def least_wall(contenders: Mapping[str, Callable[[], object]], *, rounds: int) -
 
 
 def descendants_cpu_ms(name: str) -> float:
-    """The CPU time of processes below this one whose command has ``name`` in it, and of the children they waited for."""
+    """The CPU time so far of processes below this one whose command has ``name`` in it, and of all that they started."""
     table = {pid: stat for pid in filter(str.isdecimal, os.listdir("/proc")) if (stat := _read_stat(pid))}
-    ticks = 0
-    for pid, stat in table.items():
-        if name in _read_command(pid) and _is_below(pid, table):
-            ticks += sum(map(int, stat[11:15]))
-    return ticks * 1000 / os.sysconf("SC_CLK_TCK")
+    named = {pid for pid in table if name in _read_command(pid) and str(os.getpid()) in _ancestors(pid, table)}
+    # A child that has ended has no command any more, and counts for its parent only when that has waited for it.
+    found = [stat for pid, stat in table.items() if pid in named or not named.isdisjoint(_ancestors(pid, table))]
+    return sum(int(ticks) for stat in found for ticks in stat[11:15]) * 1000 / os.sysconf("SC_CLK_TCK")
 
 
 def _read_stat(pid: str) -> list[str]:
@@ -139,9 +138,9 @@ def _read_command(pid: str) -> str:
         return ""
 
 
-def _is_below(pid: str, table: dict[str, list[str]]) -> bool:
+def _ancestors(pid: str, table: Mapping[str, list[str]]) -> set[str]:
+    found: set[str] = set()
     while pid in table:
         pid = table[pid][1]
-        if pid == str(os.getpid()):
-            return True
-    return False
+        found.add(pid)
+    return found
