@@ -298,12 +298,12 @@ class Tools:
         self,
         *,
         source: str,
-        inputs: dict[str, Any] | Omit = OMIT,
+        inputs: dict[str, str] | Omit = OMIT,
     ) -> RunProgramOutput:
         """Run a short Python program that calls tools as tools.name(...). It is type-checked first: mistakes come back by line, and nothing has run.
 
         :param source: The text of the program.
-        :param inputs: Values that the program reads as inputs.name.
+        :param inputs: Texts that the program reads as inputs.name, so that they need no quotes in its source.
         """
         return self._call("run_program", {"source": source, "inputs": inputs})
 

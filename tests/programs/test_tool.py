@@ -41,7 +41,10 @@ def test_a_model_reads_the_value_and_the_output(workspace: Path, tmp_path: Path)
     with make(workspace, tmp_path) as toolkit:
         message = toolkit.invoke(
             "run_program",
-            {"source": "print('hi')\ninputs.n + tools.read_file(path='a.txt').line_count", "inputs": {"n": 40}},
+            {
+                "source": "print('hi')\nint(inputs.n) + tools.read_file(path='a.txt').line_count",
+                "inputs": {"n": "40"},
+            },
         )
     assert message.content.value == 42
     assert [call.tool for call in message.content.calls] == ["read_file"]
