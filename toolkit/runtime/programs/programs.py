@@ -22,16 +22,16 @@ from toolkit.guard.process.limits import CommandLimits
 from toolkit.guard.process.program import SYSTEM, is_below
 from toolkit.runtime.call import steps
 from toolkit.runtime.context.signals import CancelSignal
-from toolkit.runtime.programs.allowed_imports import ALLOWED_IMPORTS
 from toolkit.runtime.programs.check.checkers import Checkers
 from toolkit.runtime.programs.error_list import shorten_errors
 from toolkit.runtime.programs.frames import MAX_BODY
-from toolkit.runtime.programs.gate import ToolUse, parse_program
 from toolkit.runtime.programs.host import ProgramHost, Ran, TimeLimit
 from toolkit.runtime.programs.interpreters import Interpreters, NotStarted, library_folders, package_folder
 from toolkit.runtime.programs.process import FramedProcess
 from toolkit.runtime.programs.result import ProgramError, ProgramResult
 from toolkit.runtime.programs.settings import Checker, ProgramSettings
+from toolkit.runtime.programs.syntax.allowed_imports import ALLOWED_IMPORTS
+from toolkit.runtime.programs.syntax.gate import ToolUse, parse_program
 from toolkit.runtime.signatures.checker_text import checker_text
 from toolkit.runtime.signatures.errors_stub import errors_stub
 
@@ -199,6 +199,9 @@ class Programs:
     ) -> Iterator[FramedProcess]:
         """The interpreter of a session, or another one. It is ended, unless the session keeps it."""
         kept = None if session is None else session.process
+        if session is not None and kept is not None and not kept.is_alive:
+            session.reset()
+            raise NotStarted("the interpreter of the session is gone, and its variables with it; begin again")
         process = kept or self._interpreters.take(time_limit.until, signal)
         if session is not None:
             session.process = None  # until it is known that it can be used again

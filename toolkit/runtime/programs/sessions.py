@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import weakref
 from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
@@ -96,6 +97,7 @@ class ProgramSession:
     def __init__(self, view: Runner) -> None:
         self._view: Final = view
         self._state: Final = SessionState()
+        weakref.finalize(self, self._state.reset)  # a session that nobody holds any more keeps no interpreter
 
     def run(
         self, source: str, *, inputs: Mapping[str, object] | None = None, checker: Checker = "auto"
@@ -127,6 +129,7 @@ class AsyncProgramSession:
     def __init__(self, view: AsyncRunner) -> None:
         self._view: Final = view
         self._state: Final = SessionState()
+        weakref.finalize(self, self._state.reset)  # a session that nobody holds any more keeps no interpreter
 
     async def run(
         self, source: str, *, inputs: Mapping[str, object] | None = None, checker: Checker = "auto"

@@ -8,13 +8,13 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final, TypeAlias
 
-from toolkit.runtime.programs.allowed_imports import ALLOWED_IMPORTS, ERROR_CLASSES
 from toolkit.runtime.programs.check.messages import CheckerFinding, Mistake, classify
 from toolkit.runtime.programs.check.prelude_facts import PreludeFacts, read_prelude
 from toolkit.runtime.programs.check.program_places import CallArgument, ProgramPlaces
 from toolkit.runtime.programs.check.type_texts import base_type, choices, is_coroutine, may_be_none, plain_type
-from toolkit.runtime.programs.near_names import find_good_guess
 from toolkit.runtime.programs.result import ProgramError
+from toolkit.runtime.programs.syntax.allowed_imports import ALLOWED_IMPORTS, ERROR_CLASSES
+from toolkit.runtime.programs.syntax.near_names import find_good_guess
 
 _MAX_NAMED: Final = 15
 _MAX_TEXT: Final = 300

@@ -15,15 +15,15 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from toolkit.runtime.programs.allowed_imports import (
+from toolkit.runtime.programs.error_list import MAX_ERRORS, shorten_errors
+from toolkit.runtime.programs.result import ProgramError, ProgramErrorKind
+from toolkit.runtime.programs.syntax.allowed_imports import (
     ERROR_CLASSES,
     ONLY_COMPUTES,
     is_allowed_import,
     suggest_instead,
 )
-from toolkit.runtime.programs.error_list import MAX_ERRORS, shorten_errors
-from toolkit.runtime.programs.near_names import find_good_guess
-from toolkit.runtime.programs.result import ProgramError, ProgramErrorKind
+from toolkit.runtime.programs.syntax.near_names import find_good_guess
 
 FILE: Final = "<program>"
 """The name of a program in compile errors and tracebacks."""
