@@ -29,7 +29,7 @@ COMPARISON: Final = REPOSITORY / "docs" / "comparison.md"
 PLOTS: Final = REPOSITORY / "docs" / "speed"
 PACKAGES: Final = (
     *("pydantic", "datamodel-code-generator", "ripgrep"),
-    *("anthropic", "openai-agents", "pydantic-ai-slim", "langchain-core", "fastmcp"),
+    *("anthropic", "openai-agents", "pydantic-ai-slim", "langchain-core", "fastmcp", "pydantic-monty"),
 )
 
 

@@ -99,6 +99,28 @@ GOALS: Final = (
         3,
         "5.3",
     ),
+    Goal("checking a program with a warm mypy, CPU time", "programs/check/mypy, warm", "value", " ms", 300, "-"),
+    Goal("… with ty", "programs/check/ty, warm", "value", " ms", 150, "-"),
+    Goal("starting a program", "programs/start/run_program, interpreter prepared", "value", " ms", 60, "-"),
+    *(
+        Goal(
+            f"a call of {tool} from a program, above `invoke`",
+            f"programs/calls/{tool}, from a program, in addition",
+            "value",
+            " us",
+            150,
+            "-",
+        )
+        for tool in ("done", "read_file")
+    ),
+    Goal(
+        "signatures of the built-in tools, against their JSON definitions",
+        "prompts/built in/signatures without the classes of outputs",
+        "ratio",
+        "x",
+        0.25,
+        "-",
+    ),
     Goal("glob against a bare walk with scandir", "search/glob/glob", "ratio", "x", 1.3, "2.7"),
     Goal("HTML to Markdown", "pages/page/Markdown", "value", " MB/s", 3, "0.66", at_least=True),
     *(

@@ -8,7 +8,7 @@ A peer is imported when it is asked for. One that is not installed is named in t
 import json
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, ExitStack
 from typing import Any, Final, NamedTuple
 
 from typing_extensions import TypedDict
@@ -185,3 +185,12 @@ async def find_peers(stack: AsyncExitStack) -> Peers:
         except ImportError as error:
             found.missing.append(f"{name} is not installed: {error}")
     return found
+
+
+def open_monty(stack: ExitStack) -> tuple[Any, str]:
+    """A pool of Monty's workers, which interpret programs; None and the reason if it is not installed."""
+    try:
+        from pydantic_monty import Monty
+    except ImportError as error:
+        return None, str(error)
+    return stack.enter_context(Monty()), ""

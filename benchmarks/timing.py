@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import random
 import resource
 import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
 from typing import Final
 
 ROUNDS: Final = 25
@@ -110,3 +112,35 @@ def least_wall(contenders: Mapping[str, Callable[[], object]], *, rounds: int) -
             contenders[name]()
             walls[name].append((time.perf_counter() - start) * 1000)
     return {name: sorted(times) for name, times in walls.items()}
+
+
+def descendants_cpu_ms(name: str) -> float:
+    """The CPU time so far of processes below this one whose command has ``name`` in it, and of all that they started."""
+    table = {pid: stat for pid in filter(str.isdecimal, os.listdir("/proc")) if (stat := _read_stat(pid))}
+    named = {pid for pid in table if name in _read_command(pid) and str(os.getpid()) in _ancestors(pid, table)}
+    # A child that has ended has no command any more, and counts for its parent only when that has waited for it.
+    found = [stat for pid, stat in table.items() if pid in named or not named.isdisjoint(_ancestors(pid, table))]
+    return sum(int(ticks) for stat in found for ticks in stat[11:15]) * 1000 / os.sysconf("SC_CLK_TCK")
+
+
+def _read_stat(pid: str) -> list[str]:
+    """The fields after the name of the program, which may hold spaces."""
+    try:
+        return Path("/proc", pid, "stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []  # it has ended
+
+
+def _read_command(pid: str) -> str:
+    try:
+        return Path("/proc", pid, "cmdline").read_text().replace("\0", " ")
+    except OSError:
+        return ""
+
+
+def _ancestors(pid: str, table: Mapping[str, list[str]]) -> set[str]:
+    found: set[str] = set()
+    while pid in table:
+        pid = table[pid][1]
+        found.add(pid)
+    return found

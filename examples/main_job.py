@@ -9,6 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from examples import programs
 from examples.agent import changed_files, open_toolkit, run_agent, scripted_model
 from toolkit import ToolCall, ToolResult
 from toolkit.codegen.run import generate
@@ -39,6 +40,9 @@ def main() -> int:
         answer, report = run_in(Path(folder))
     print(f"\n   answer: {answer}")
     print(f"   audit: {report.head.lines} records, {'; '.join(report.problems) or 'the hash chain is intact'}")
+
+    say("5. A model writes a program, and mypy reads it first", "examples/programs.py")
+    programs.main()
     return 1 if report.problems else 0
 
 

@@ -12,6 +12,7 @@ if _typing.TYPE_CHECKING:
     from .unions import AnyToolCall as AnyToolCall, AnyToolMessage as AnyToolMessage
     from .models.apply_patch import ApplyPatchArgs as ApplyPatchArgs, ApplyPatchInput as ApplyPatchInput, ApplyPatchOutput as ApplyPatchOutput, ApplyPatchOutputFile as ApplyPatchOutputFile
     from .models.bash import BashArgs as BashArgs, BashInput as BashInput, BashOutput as BashOutput
+    from .models.describe_tools import DescribeToolsArgs as DescribeToolsArgs, DescribeToolsInput as DescribeToolsInput, DescribeToolsInputName as DescribeToolsInputName, DescribeToolsOutput as DescribeToolsOutput
     from .models.done import DoneArgs as DoneArgs, DoneInput as DoneInput, DoneOutput as DoneOutput
     from .models.edit import EditArgs as EditArgs, EditInput as EditInput, EditOutput as EditOutput
     from .models.exec_command import ExecCommandArgs as ExecCommandArgs, ExecCommandInput as ExecCommandInput, ExecCommandOutput as ExecCommandOutput
@@ -21,6 +22,7 @@ if _typing.TYPE_CHECKING:
     from .models.list import ListArgs as ListArgs, ListInput as ListInput, ListOutput as ListOutput, ListOutputEntry as ListOutputEntry
     from .models.read_file import ReadFileArgs as ReadFileArgs, ReadFileInput as ReadFileInput, ReadFileOutput as ReadFileOutput
     from .models.run_program import RunProgramArgs as RunProgramArgs, RunProgramInput as RunProgramInput, RunProgramOutput as RunProgramOutput, RunProgramOutputCall as RunProgramOutputCall, RunProgramOutputError as RunProgramOutputError
+    from .models.search_tools import SearchToolsArgs as SearchToolsArgs, SearchToolsInput as SearchToolsInput, SearchToolsOutput as SearchToolsOutput, SearchToolsOutputMatch as SearchToolsOutputMatch
     from .models.task import TaskArgs as TaskArgs, TaskInput as TaskInput, TaskOutput as TaskOutput
     from .models.todoread import TodoreadArgs as TodoreadArgs, TodoreadInput as TodoreadInput, TodoreadOutput as TodoreadOutput, TodoreadOutputCounts as TodoreadOutputCounts, TodoreadOutputTodo as TodoreadOutputTodo
     from .models.todowrite import TodowriteArgs as TodowriteArgs, TodowriteArgsTodo as TodowriteArgsTodo, TodowriteInput as TodowriteInput, TodowriteInputTodo as TodowriteInputTodo, TodowriteOutput as TodowriteOutput, TodowriteOutputCounts as TodowriteOutputCounts, TodowriteOutputTodo as TodowriteOutputTodo
@@ -33,6 +35,7 @@ else:
     MODELS = {
         ".models.apply_patch": "ApplyPatchArgs ApplyPatchInput ApplyPatchOutput ApplyPatchOutputFile",
         ".models.bash": "BashArgs BashInput BashOutput",
+        ".models.describe_tools": "DescribeToolsArgs DescribeToolsInput DescribeToolsInputName DescribeToolsOutput",
         ".models.done": "DoneArgs DoneInput DoneOutput",
         ".models.edit": "EditArgs EditInput EditOutput",
         ".models.exec_command": "ExecCommandArgs ExecCommandInput ExecCommandOutput",
@@ -42,6 +45,7 @@ else:
         ".models.list": "ListArgs ListInput ListOutput ListOutputEntry",
         ".models.read_file": "ReadFileArgs ReadFileInput ReadFileOutput",
         ".models.run_program": "RunProgramArgs RunProgramInput RunProgramOutput RunProgramOutputCall RunProgramOutputError",
+        ".models.search_tools": "SearchToolsArgs SearchToolsInput SearchToolsOutput SearchToolsOutputMatch",
         ".models.task": "TaskArgs TaskInput TaskOutput",
         ".models.todoread": "TodoreadArgs TodoreadInput TodoreadOutput TodoreadOutputCounts TodoreadOutputTodo",
         ".models.todowrite": "TodowriteArgs TodowriteArgsTodo TodowriteInput TodowriteInputTodo TodowriteOutput TodowriteOutputCounts TodowriteOutputTodo",

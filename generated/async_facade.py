@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .context import ToolkitContext
     from .models.apply_patch import ApplyPatchArgs, ApplyPatchInput, ApplyPatchOutput
     from .models.bash import BashArgs, BashInput, BashOutput
+    from .models.describe_tools import DescribeToolsArgs, DescribeToolsInput, DescribeToolsOutput
     from .models.done import DoneArgs, DoneInput, DoneOutput
     from .models.edit import EditArgs, EditInput, EditOutput
     from .models.exec_command import ExecCommandArgs, ExecCommandInput, ExecCommandOutput
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from .models.list import ListArgs, ListInput, ListOutput
     from .models.read_file import ReadFileArgs, ReadFileInput, ReadFileOutput
     from .models.run_program import RunProgramArgs, RunProgramInput, RunProgramOutput
+    from .models.search_tools import SearchToolsArgs, SearchToolsInput, SearchToolsOutput
     from .models.task import TaskArgs, TaskInput, TaskOutput
     from .models.todoread import TodoreadArgs, TodoreadInput, TodoreadOutput
     from .models.todowrite import TodowriteArgs, TodowriteArgsTodo, TodowriteInput, TodowriteOutput
@@ -87,6 +89,17 @@ class AsyncTools:
             "max_output_bytes": max_output_bytes,
             "description": description,
         })
+
+    async def describe_tools(
+        self,
+        *,
+        names: builtins.list[str],
+    ) -> DescribeToolsOutput:
+        """Show typed Python signatures of tools, with every parameter and what they return.
+
+        :param names: Names of tools.
+        """
+        return await self._call("describe_tools", {"names": names})
 
     async def done(
         self,
@@ -285,14 +298,27 @@ class AsyncTools:
         self,
         *,
         source: str,
-        inputs: dict[str, Any] | Omit = OMIT,
+        inputs: dict[str, str] | Omit = OMIT,
     ) -> RunProgramOutput:
         """Run a short Python program that calls tools as tools.name(...). It is type-checked first: mistakes come back by line, and nothing has run.
 
         :param source: The text of the program.
-        :param inputs: Values that the program reads as inputs.name.
+        :param inputs: Texts that the program reads as inputs.name, so that they need no quotes in its source.
         """
         return await self._call("run_program", {"source": source, "inputs": inputs})
+
+    async def search_tools(
+        self,
+        *,
+        query: str,
+        limit: int = 10,
+    ) -> SearchToolsOutput:
+        """Find tools by words in their names, descriptions and parameters, the best match first.
+
+        :param query: Words that say what the tool should do.
+        :param limit: Maximum number of tools to return.
+        """
+        return await self._call("search_tools", {"query": query, "limit": limit})
 
     async def task(
         self,
@@ -481,6 +507,10 @@ class AsyncToolkit(AsyncRunner):
         ) -> ToolMessage[Literal["bash"], BashOutput]: ...
         @overload
         async def invoke(
+            self, name: Literal["describe_tools"], args: DescribeToolsInput | DescribeToolsArgs
+        ) -> ToolMessage[Literal["describe_tools"], DescribeToolsOutput]: ...
+        @overload
+        async def invoke(
             self, name: Literal["done"], args: DoneInput | DoneArgs
         ) -> ToolMessage[Literal["done"], DoneOutput]: ...
         @overload
@@ -515,6 +545,10 @@ class AsyncToolkit(AsyncRunner):
         async def invoke(
             self, name: Literal["run_program"], args: RunProgramInput | RunProgramArgs
         ) -> ToolMessage[Literal["run_program"], RunProgramOutput]: ...
+        @overload
+        async def invoke(
+            self, name: Literal["search_tools"], args: SearchToolsInput | SearchToolsArgs
+        ) -> ToolMessage[Literal["search_tools"], SearchToolsOutput]: ...
         @overload
         async def invoke(
             self, name: Literal["task"], args: TaskInput | TaskArgs

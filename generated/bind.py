@@ -10,6 +10,7 @@ from toolkit.generated_support import Pack as _Pack
 if TYPE_CHECKING:
     from .models.apply_patch import ApplyPatchInput, ApplyPatchOutput
     from .models.bash import BashInput, BashOutput
+    from .models.describe_tools import DescribeToolsInput, DescribeToolsOutput
     from .models.done import DoneInput, DoneOutput
     from .models.edit import EditInput, EditOutput
     from .models.exec_command import ExecCommandInput, ExecCommandOutput
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from .models.list import ListInput, ListOutput
     from .models.read_file import ReadFileInput, ReadFileOutput
     from .models.run_program import RunProgramInput, RunProgramOutput
+    from .models.search_tools import SearchToolsInput, SearchToolsOutput
     from .models.task import TaskInput, TaskOutput
     from .models.todoread import TodoreadInput, TodoreadOutput
     from .models.todowrite import TodowriteInput, TodowriteOutput
@@ -33,6 +35,7 @@ def bind(
     *,
     apply_patch: _Handler[ApplyPatchInput, ApplyPatchOutput],
     bash: _Handler[BashInput, BashOutput],
+    describe_tools: _Handler[DescribeToolsInput, DescribeToolsOutput],
     done: _Handler[DoneInput, DoneOutput],
     edit: _Handler[EditInput, EditOutput],
     exec_command: _Handler[ExecCommandInput, ExecCommandOutput],
@@ -42,6 +45,7 @@ def bind(
     list: _Handler[ListInput, ListOutput],
     read_file: _Handler[ReadFileInput, ReadFileOutput],
     run_program: _Handler[RunProgramInput, RunProgramOutput],
+    search_tools: _Handler[SearchToolsInput, SearchToolsOutput],
     task: _Handler[TaskInput, TaskOutput],
     todoread: _Handler[TodoreadInput, TodoreadOutput],
     todowrite: _Handler[TodowriteInput, TodowriteOutput],
@@ -56,6 +60,7 @@ def bind(
         {
             "apply_patch": apply_patch,
             "bash": bash,
+            "describe_tools": describe_tools,
             "done": done,
             "edit": edit,
             "exec_command": exec_command,
@@ -65,6 +70,7 @@ def bind(
             "list": list,
             "read_file": read_file,
             "run_program": run_program,
+            "search_tools": search_tools,
             "task": task,
             "todoread": todoread,
             "todowrite": todowrite,

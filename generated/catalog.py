@@ -30,6 +30,14 @@ CATALOG: Final = Catalog(
             resources=(("command", "shell"), ("cwd", "cwd")),
         ),
         ToolInfo(
+            name="describe_tools",
+            attribute="describe_tools",
+            module="toolkit.generated.models.describe_tools",
+            prefix="DescribeTools",
+            parallel=True,
+            must_be_named=True,
+        ),
+        ToolInfo(
             name="done",
             attribute="done",
             module="toolkit.generated.models.done",
@@ -105,6 +113,15 @@ CATALOG: Final = Catalog(
             module="toolkit.generated.models.run_program",
             prefix="RunProgram",
             required=("execute",),
+            must_be_named=True,
+        ),
+        ToolInfo(
+            name="search_tools",
+            attribute="search_tools",
+            module="toolkit.generated.models.search_tools",
+            prefix="SearchTools",
+            parallel=True,
+            must_be_named=True,
         ),
         ToolInfo(
             name="task",

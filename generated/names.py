@@ -7,6 +7,7 @@ from typing_extensions import TypeIs
 ToolName: TypeAlias = Literal[
     "apply_patch",
     "bash",
+    "describe_tools",
     "done",
     "edit",
     "exec_command",
@@ -16,6 +17,7 @@ ToolName: TypeAlias = Literal[
     "list",
     "read_file",
     "run_program",
+    "search_tools",
     "task",
     "todoread",
     "todowrite",

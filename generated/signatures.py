@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from .models.apply_patch import ApplyPatchArgs, ApplyPatchInput, ApplyPatchOutput
     from .models.bash import BashArgs, BashInput, BashOutput
+    from .models.describe_tools import DescribeToolsArgs, DescribeToolsInput, DescribeToolsOutput
     from .models.done import DoneArgs, DoneInput, DoneOutput
     from .models.edit import EditArgs, EditInput, EditOutput
     from .models.exec_command import ExecCommandArgs, ExecCommandInput, ExecCommandOutput
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from .models.list import ListArgs, ListInput, ListOutput
     from .models.read_file import ReadFileArgs, ReadFileInput, ReadFileOutput
     from .models.run_program import RunProgramArgs, RunProgramInput, RunProgramOutput
+    from .models.search_tools import SearchToolsArgs, SearchToolsInput, SearchToolsOutput
     from .models.task import TaskArgs, TaskInput, TaskOutput
     from .models.todoread import TodoreadArgs, TodoreadInput, TodoreadOutput
     from .models.todowrite import TodowriteArgs, TodowriteInput, TodowriteOutput
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
         {
             "apply_patch": Signature[ApplyPatchInput | ApplyPatchArgs, ApplyPatchOutput],
             "bash": Signature[BashInput | BashArgs, BashOutput],
+            "describe_tools": Signature[DescribeToolsInput | DescribeToolsArgs, DescribeToolsOutput],
             "done": Signature[DoneInput | DoneArgs, DoneOutput],
             "edit": Signature[EditInput | EditArgs, EditOutput],
             "exec_command": Signature[ExecCommandInput | ExecCommandArgs, ExecCommandOutput],
@@ -46,6 +49,7 @@ if TYPE_CHECKING:
             "list": Signature[ListInput | ListArgs, ListOutput],
             "read_file": Signature[ReadFileInput | ReadFileArgs, ReadFileOutput],
             "run_program": Signature[RunProgramInput | RunProgramArgs, RunProgramOutput],
+            "search_tools": Signature[SearchToolsInput | SearchToolsArgs, SearchToolsOutput],
             "task": Signature[TaskInput | TaskArgs, TaskOutput],
             "todoread": Signature[TodoreadInput | TodoreadArgs, TodoreadOutput],
             "todowrite": Signature[TodowriteInput | TodowriteArgs, TodowriteOutput],

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
     from .models.apply_patch import ApplyPatchInput, ApplyPatchOutput
     from .models.bash import BashInput, BashOutput
+    from .models.describe_tools import DescribeToolsInput, DescribeToolsOutput
     from .models.done import DoneInput, DoneOutput
     from .models.edit import EditInput, EditOutput
     from .models.exec_command import ExecCommandInput, ExecCommandOutput
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from .models.list import ListInput, ListOutput
     from .models.read_file import ReadFileInput, ReadFileOutput
     from .models.run_program import RunProgramInput, RunProgramOutput
+    from .models.search_tools import SearchToolsInput, SearchToolsOutput
     from .models.task import TaskInput, TaskOutput
     from .models.todoread import TodoreadInput, TodoreadOutput
     from .models.todowrite import TodowriteInput, TodowriteOutput
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     AnyToolMessage: TypeAlias = Union[
         ToolMessage[Literal["apply_patch"], ApplyPatchOutput],
         ToolMessage[Literal["bash"], BashOutput],
+        ToolMessage[Literal["describe_tools"], DescribeToolsOutput],
         ToolMessage[Literal["done"], DoneOutput],
         ToolMessage[Literal["edit"], EditOutput],
         ToolMessage[Literal["exec_command"], ExecCommandOutput],
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
         ToolMessage[Literal["list"], ListOutput],
         ToolMessage[Literal["read_file"], ReadFileOutput],
         ToolMessage[Literal["run_program"], RunProgramOutput],
+        ToolMessage[Literal["search_tools"], SearchToolsOutput],
         ToolMessage[Literal["task"], TaskOutput],
         ToolMessage[Literal["todoread"], TodoreadOutput],
         ToolMessage[Literal["todowrite"], TodowriteOutput],
@@ -51,6 +55,7 @@ if TYPE_CHECKING:
     AnyToolCall: TypeAlias = Union[
         ParsedCall[Literal["apply_patch"], ApplyPatchInput],
         ParsedCall[Literal["bash"], BashInput],
+        ParsedCall[Literal["describe_tools"], DescribeToolsInput],
         ParsedCall[Literal["done"], DoneInput],
         ParsedCall[Literal["edit"], EditInput],
         ParsedCall[Literal["exec_command"], ExecCommandInput],
@@ -60,6 +65,7 @@ if TYPE_CHECKING:
         ParsedCall[Literal["list"], ListInput],
         ParsedCall[Literal["read_file"], ReadFileInput],
         ParsedCall[Literal["run_program"], RunProgramInput],
+        ParsedCall[Literal["search_tools"], SearchToolsInput],
         ParsedCall[Literal["task"], TaskInput],
         ParsedCall[Literal["todoread"], TodoreadInput],
         ParsedCall[Literal["todowrite"], TodowriteInput],

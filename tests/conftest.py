@@ -40,6 +40,7 @@ FOLDER_MARKS = {
     "tests/guard/fs/test_write_escapes.py": "slow",
     "tests/packs": "sandbox",
     "tests/programs": "sandbox",
+    "tests/programs/test_check": "checkers",
     "tests/builtin/test_bash_tool.py": "sandbox",
     "tests/builtin/test_command_": "sandbox",
     "tests/builtin/test_exec_command_tool.py": "sandbox",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from toolkit.codegen.package.rows import Row
 
 NAME: Final = "manifest.json"
-FORM: Final = 4
+FORM: Final = 5
 """Version of the generated code. Raise it when the output for an unchanged spec changes; ``tests/codegen/test_form.py``
 fails until you do. A manifest of another form is never reused."""
 _GENERATOR: Final = "typed-toolkit"

@@ -16,6 +16,7 @@ from typing import Final, TypeAlias
 
 from toolkit.errors import SpecError
 from toolkit.spec.problems import Finding, SpecPlace
+from toolkit.spec.tool_names import attribute_name
 
 Keep: TypeAlias = Callable[[str, str], bool]
 
@@ -95,18 +96,6 @@ def name_tools(wire_names: Sequence[str], owners: Sequence[SpecPlace]) -> list[T
         ToolNames(wire, attribute, module.replace("-", "_"), prefix)
         for wire, attribute, module, prefix in zip(wire_names, attributes, modules, prefixes, strict=True)
     ]
-
-
-def attribute_name(wire: str) -> str:
-    """The method name for a tool.
-
-    >>> [attribute_name(name) for name in ("hubspot-list-objects", "math.factorial", "class", "_hidden", "3d")]
-    ['hubspot_list_objects', 'math_factorial', 'class_', 'tool_hidden', 'tool_3d']
-    """
-    name = re.sub(r"\W", "_", wire, flags=re.ASCII)
-    if not name[0].isalpha():
-        name = "tool_" + name.lstrip("_")
-    return f"{name}_" if keyword.iskeyword(name) else name
 
 
 def camel(text: str) -> str:

@@ -73,6 +73,8 @@ class Row:
     """How to call an operation of an OpenAPI document."""
     wrapsResult: bool = False
     """Whether the server wraps the output in ``{"result": ...}``."""
+    mustBeNamed: bool = False
+    """Whether only a policy that names the tool allows it."""
     unconfined: bool = False
     """Whether the settings of its import turn the server's sandbox off."""
 
@@ -128,6 +130,7 @@ def make_row(
         originalName=None if spec.origin is None else spec.name,
         request=spec.request,
         wrapsResult=spec.wraps_result,
+        mustBeNamed=spec.must_be_named,
         unconfined=unconfined,
     )
 

@@ -25,7 +25,13 @@ ABOVE: Final = {
     "CONTRIBUTING.md": "contributing.md",
 }
 """Pages of the site that stand at the top of the repository."""
-LINKED: Final = ("LICENSE", "benchmarks/baseline.json", "examples/agent.py", "examples/one_loop.py")
+LINKED: Final = (
+    "LICENSE",
+    "benchmarks/baseline.json",
+    "examples/agent.py",
+    "examples/one_loop.py",
+    "examples/programs.py",
+)
 """Files that pages link to; the site has copies."""
 
 _LINK: Final = re.compile(r"(?P<open>\]\()(?P<target>[^)\s#]+)(?P<anchor>#[^)\s]*)?(?=\))")

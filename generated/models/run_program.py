@@ -13,8 +13,8 @@ class RunProgramInput(ToolModel, extra="forbid"):
 
     source: Annotated[str, Field(max_length=262144, min_length=1)]
     """The text of the program."""
-    inputs: Omissible[dict[str, Any]] = None
-    """Values that the program reads as inputs.name."""
+    inputs: Omissible[dict[str, str]] = None
+    """Texts that the program reads as inputs.name, so that they need no quotes in its source."""
 
 
 class RunProgramOutputError(ToolModel, extra="forbid"):
@@ -48,5 +48,5 @@ class RunProgramOutput(ToolModel, extra="forbid"):
 class RunProgramArgs(TypedDict, closed=True):
     source: str
     """The text of the program."""
-    inputs: NotRequired[dict[str, Any]]
-    """Values that the program reads as inputs.name."""
+    inputs: NotRequired[dict[str, str]]
+    """Texts that the program reads as inputs.name, so that they need no quotes in its source."""

@@ -45,6 +45,8 @@ SETTINGS: Final = [
     Setting('`ContentBlock(detail="low")`', PLAIN, [TextMessage("user", [replace(PICTURE, detail="low")])], [TextMessage("user", [PICTURE])]),
     Setting("`output=OutputSchema(...)`", replace(PLAIN, output=SCHEMA)),
     Setting("`ToolDefinition(defer_loading=True)`", replace(PLAIN, tools=[replace(TOOL, defer_loading=True)])),
+    Setting('`ToolDefinition(callers="both")`', replace(PLAIN, tools=[replace(TOOL, callers="both")])),
+    Setting('`ToolDefinition(text_argument="source")`', replace(PLAIN, tools=[replace(TOOL, text_argument="source")])),
 ]  # fmt: skip
 
 
@@ -100,6 +102,11 @@ NOTES: Final = """
   with the answer, if the answer is not a value of the model. OpenAI's and Anthropic's schemas go through strict mode. One that
   OpenAI cannot enforce is sent without strict mode, one that Anthropic cannot enforce is refused.
 - `defer_loading`: the driver adds the provider's own search for tools, unless the options have one as a `NativeTool`.
+- `callers`: programs that the model writes and the provider runs may call the tool. The driver adds the provider's tool that
+  runs them, unless the options have one. A call of a program and its result keep their caller, and Anthropic's driver
+  sends the results to the container in which the program waits.
+- `text_argument`: the model writes this argument as plain text, without JSON around it, and cannot give others. The driver
+  turns the text back into the argument.
 - Strict mode: Anthropic and Bedrock get a schema within their documented subset, as OpenAI does, and LangChain's models get
   OpenAI's. A schema outside of it is sent as it is, without the flag; `toolkit lint --target` says which and why. A request
   to Anthropic has at most 20 strict tools; these and its `output` together have at most 24 optional properties and 16

@@ -11,7 +11,7 @@ import pytest
 from benchmarks.environment import LOCK, requirements, set_up
 from tests.projects import REPOSITORY
 
-PEERS = ("fastmcp", "matplotlib", "openai-agents", "pydantic-ai-slim")
+PEERS = ("fastmcp", "matplotlib", "openai-agents", "pydantic-ai-slim", "pydantic-monty")
 """What only the benchmarks need. The drivers' tests also use anthropic and langchain-core."""
 
 

@@ -11,7 +11,7 @@ import pytest
 from tests.builtin.commands import needs_a_sandbox
 from tests.guard.netns import PUBLIC, Job, Lab
 from tests.projects import REPOSITORY
-from toolkit import SecurityPolicy, ToolkitContext, create_agent_toolkit
+from toolkit import SecurityPolicy, ToolkitContext, ToolName, create_agent_toolkit
 from toolkit.spec.load import load_specs
 from toolkit.spec.model import SpecExample, ToolSpec
 from toolkit.testing.pack_laws import check_example
@@ -28,6 +28,8 @@ EXAMPLES = {
     for online in (False, True)
 }
 
+
+MUST_BE_NAMED: list[ToolName] = ["describe_tools", "run_program", "search_tools"]
 
 ELSEWHERE = {"example.org": [[PUBLIC]]}
 
@@ -48,7 +50,8 @@ def lab() -> Iterator[Lab]:
 def test_example(spec: ToolSpec, example: SpecExample, tmp_path: Path) -> None:
     if "execute" in spec.required:
         needs_a_sandbox()
-    with create_agent_toolkit(ToolkitContext(tmp_path, SecurityPolicy(default="allow"))) as toolkit:
+    policy = SecurityPolicy(default="allow", tools=dict.fromkeys(MUST_BE_NAMED, "allow"))
+    with create_agent_toolkit(ToolkitContext(tmp_path, policy)) as toolkit:
         check_example(toolkit, tmp_path, spec, example)
 
 

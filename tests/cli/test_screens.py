@@ -15,12 +15,13 @@ import termios
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from tests.cli.run_main import run_main
 from tests.projects import REPOSITORY, Project, run, tool
-from toolkit import SecurityPolicy, ToolkitContext, ToolkitError, create_agent_toolkit
+from toolkit import SecurityPolicy, ToolkitContext, ToolkitError, ToolName, create_agent_toolkit
 
 
 @contextmanager
@@ -69,12 +70,12 @@ def test_tools_on_a_terminal_are_one_line_each_in_groups(tmp_path: Path) -> None
     assert max(map(len, lines)) <= 60
     assert [line for line in lines if not line.startswith("  ")] == [
         "acme.generated (2)",
-        "built-in (18)",
-        "20 tools; `toolkit describe NAME` shows one of them",
+        f"built-in ({len(get_args(ToolName))})",
+        f"{len(get_args(ToolName)) + 2} tools; `toolkit describe NAME` shows one of them",
     ]
     assert next(line for line in lines if "read_file" in line).rstrip().endswith("…")
     code, shown = on_screen(["tools", "todo", "list"], tmp_path, 120)
-    assert "2 of 20 tools" in shown and "\x1b[36mtodoread" in shown
+    assert f"2 of {len(get_args(ToolName)) + 2} tools" in shown and "\x1b[36mtodoread" in shown
     piped = run([sys.executable, "-m", "toolkit", "tools", "todo", "list"], tmp_path).stdout
     assert [line.split()[0] for line in piped.splitlines()] == ["todoread", "todowrite"]
 

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.findings import short_forms
-from toolkit.codegen.package.python_names import ToolNames, attribute_name, field_names, name_tools
+from toolkit.codegen.package.python_names import ToolNames, field_names, name_tools
 from toolkit.errors import SpecError
 from toolkit.spec.problems import SpecPlace
+from toolkit.spec.tool_names import attribute_name
 
 
 def named(*wires: str) -> list[ToolNames]:

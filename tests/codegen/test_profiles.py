@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,13 @@ def test_a_policy_gives_the_tools_of_which_a_call_may_pass(tmp_path: Path, polic
     project = make_project(tmp_path, BY_POLICY, policy)
     project.generate()
     assert sorted(methods_of(project, "profile_reviewer_facade.py", "ReviewerTools")) == names
+
+
+def test_a_tool_that_must_be_named_is_not_in_a_profile_that_allows_the_rest(tmp_path: Path) -> None:
+    project = make_project(tmp_path, BY_POLICY, 'default = "allow"')
+    project.write("acme/tools/launch.json", json.dumps(tool("launch", mustBeNamed=True)))
+    project.generate()
+    assert "launch" not in methods_of(project, "profile_reviewer_facade.py", "ReviewerTools")
 
 
 def test_a_changed_policy_file_makes_the_package_stale(tmp_path: Path) -> None:

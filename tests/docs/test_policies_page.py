@@ -10,6 +10,7 @@ import pytest
 
 from tests.cli.run_main import run_main
 from tests.projects import REPOSITORY
+from toolkit import SecurityPolicy, ToolkitContext, create_agent_toolkit
 from toolkit.guard.policy.policy_file import KEYS, RULE_KEYS
 
 PAGE = (REPOSITORY / "docs/policies.md").read_text()
@@ -21,15 +22,25 @@ def blocks(language: str) -> list[str]:
 
 def test_the_program_runs_with_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    [policy, _], [program] = blocks("toml"), blocks("python")
+    [policy, _, _], [program] = blocks("toml"), blocks("python")
     (tmp_path / "policy.toml").write_text(policy)
     exec(compile(program, "docs/policies.md", "exec"), {"__name__": "policies"})
+
+
+def test_the_second_file_allows_the_tool_that_it_names(tmp_path: Path) -> None:
+    (tmp_path / "desk").mkdir()
+    (tmp_path / "named.toml").write_text(blocks("toml")[1])
+    context = ToolkitContext(tmp_path / "desk", SecurityPolicy.load(tmp_path / "named.toml"))
+    with create_agent_toolkit(context) as toolkit:
+        names = {definition.name for definition in toolkit.get_allowed_tools()}
+    assert {"search_tools", "read_file"} <= names
+    assert "describe_tools" not in names
 
 
 @pytest.mark.slow
 def test_the_commands_print_what_the_page_shows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "desk").mkdir()
-    policy, wrong = blocks("toml")
+    policy, _, wrong = blocks("toml")
     (tmp_path / "policy.toml").write_text(policy)
     (tmp_path / "wrong.toml").write_text(wrong)
     sessions = [part for block in blocks("console") for part in block.split("$ ")[1:]]

@@ -57,6 +57,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.guard",
         "toolkit.inject",
         "toolkit.runtime",
+        "toolkit.visible",
     ),
     "toolkit/builtin": (
         "toolkit.generated",
@@ -204,6 +205,7 @@ TOUCH_THE_SYSTEM = {
     "toolkit/cli", "toolkit/spec", "codegen",
     # the pipes of processes in the sandbox, and what runs inside it
     "toolkit/runtime/programs/process.py", "toolkit/runtime/programs/interpreters.py", "toolkit/runtime/programs/inside",
+    "toolkit/runtime/programs/check/inside_checker.py", "toolkit/runtime/programs/check/checkers.py", "toolkit/runtime/programs/check/installed.py",
     # a digest of its own files
     "toolkit/mypy/__init__.py",
     # workspaces and transcripts of tests

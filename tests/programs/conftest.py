@@ -1,4 +1,4 @@
-"""A toolkit over a small workspace, for programs."""
+"""A toolkit over a small workspace, for programs, and warm checkers for all tests of a process."""
 
 from __future__ import annotations
 
@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.guard.ways import guard_in
+from tests.programs.cases import Check, parse, prelude
 from toolkit import SecurityPolicy, Toolkit, ToolkitContext, create_agent_toolkit
+from toolkit.runtime.programs.check.checkers import Checkers
+from toolkit.runtime.programs.result import ProgramError
+from toolkit.runtime.programs.settings import Checker
+from toolkit.runtime.signatures.errors_stub import errors_stub
 
 ALLOWED = SecurityPolicy(
     default="deny",
@@ -42,3 +48,21 @@ def context(workspace: Path, tmp_path: Path) -> ToolkitContext:
 def toolkit(context: ToolkitContext) -> Iterator[Toolkit]:
     with create_agent_toolkit(context) as made:
         yield made
+
+
+@pytest.fixture(scope="session")
+def checkers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checkers]:
+    with guard_in("full", tmp_path_factory.mktemp("nothing"), mode="read-only") as guard:
+        made = Checkers(guard, seconds=120)
+        yield made
+        made.close()
+
+
+@pytest.fixture(scope="session")
+def check(checkers: Checkers) -> Check:
+    def check_program(source: str, checker: Checker, *previous: str) -> tuple[ProgramError, ...]:
+        program = parse(source)
+        assert program.errors == ()
+        return checkers.check(program, prelude(), errors_stub(), previous, checker)
+
+    return check_program

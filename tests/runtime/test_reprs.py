@@ -56,7 +56,7 @@ def test_a_toolkit_says_how_many_tools_are_allowed_and_where(tmp_path: Path) -> 
     toolkit = create_agent_toolkit(context)
     assert repr(toolkit) == f"<Toolkit: 1 of {count} tools allowed, workspace {str(tmp_path)!r}>"
     assert repr(create_async_agent_toolkit(context)).startswith(f"<AsyncToolkit: 1 of {count} tools allowed")
-    assert repr(toolkit.tools).startswith(f"<Tools: {count} tools as methods: apply_patch, bash, done, ")
+    assert repr(toolkit.tools).startswith(f"<Tools: {count} tools as methods: apply_patch, bash, describe_tools, ")
     assert repr(context) == (f"<ToolkitContext: workspace {str(tmp_path)!r}, read-only, permissions read, {policy!r}>")
     toolkit.close()
     assert repr(toolkit).endswith(", closed>")

@@ -34,6 +34,7 @@ outputSchema: {type: array}
 annotations: {readOnlyHint: true}
 permissions: {optional: [network, execute], required: [write, read]}
 blocking: false
+mustBeNamed: true
 rename: read
 examples:
   - title: reads it
@@ -95,6 +96,7 @@ def test_reads_every_key() -> None:
         description_file=None,
         long_description=None,
         rename="read",
+        must_be_named=True,
     )
 
 

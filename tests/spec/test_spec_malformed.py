@@ -62,6 +62,7 @@ KEYS: list[tuple[str, dict[str, object], str]] = [
     ("fills_the_output_schema", {"outputSchema": {"enum": [0] * 20_000}}, "'outputSchema' has 20002 values, more than the 20000 allowed @ t.json:/outputSchema"),
     ("annotates_with_a_list", {"annotations": [1]}, "'annotations' must be an object, not a list @ t.json:/annotations"),
     ("answers_parallel_with_yes", {"parallel": "yes"}, "'parallel' must be true or false, not a string @ t.json:/parallel"),
+    ("answers_must_be_named_with_text", {"mustBeNamed": "yes"}, "'mustBeNamed' must be true or false, not a string @ t.json:/mustBeNamed"),
     ("answers_blocking_with_one", {"blocking": 1}, "'blocking' must be true or false, not a number @ t.json:/blocking"),
     ("permits_in_one_word", {"permissions": "read"}, "'permissions' must be a list, not a string @ t.json:/permissions"),
     ("misspells_a_permission", {"permissions": ["raed"]}, f"unknown permission 'raed': {FOUR} Did you mean 'read'? @ t.json:/permissions/0"),

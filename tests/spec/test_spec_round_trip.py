@@ -56,6 +56,7 @@ specs = st.fixed_dictionaries(
         "permissions": permissions,
         "parallel": st.booleans(),
         "blocking": st.booleans(),
+        "mustBeNamed": st.booleans(),
         "examples": examples,
         "rename": names,
         "_meta": values,

@@ -8,6 +8,7 @@ from toolkit.generated import bind
 
 if TYPE_CHECKING:
     from toolkit.builtin.cache import tool_output_cache, tool_output_cache_grep
+    from toolkit.builtin.discovery import describe_tools, search_tools
     from toolkit.builtin.edit import edit
     from toolkit.builtin.files import list as list_directory
     from toolkit.builtin.files import read_file, tree, write_file
@@ -24,6 +25,8 @@ else:
 
     tool_output_cache = LazyModule("toolkit.builtin.cache.tool_output_cache")
     tool_output_cache_grep = LazyModule("toolkit.builtin.cache.tool_output_cache_grep")
+    describe_tools = LazyModule("toolkit.builtin.discovery.describe_tools")
+    search_tools = LazyModule("toolkit.builtin.discovery.search_tools")
     edit = LazyModule("toolkit.builtin.edit.edit", has_preview=True)
     list_directory = LazyModule("toolkit.builtin.files.list")
     read_file = LazyModule("toolkit.builtin.files.read_file")
@@ -62,4 +65,6 @@ BUILTIN: Final = bind(
     webfetch=webfetch.run,
     tool_output_cache=tool_output_cache.run,
     tool_output_cache_grep=tool_output_cache_grep.run,
+    describe_tools=describe_tools.run,
+    search_tools=search_tools.run,
 )

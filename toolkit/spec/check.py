@@ -36,7 +36,7 @@ _MCP_KEYS = (
     "icons",
     "execution",
 )
-_OUR_KEYS = ("permissions", "parallel", "blocking", "examples", "descriptionFile", "rename")
+_OUR_KEYS = ("permissions", "parallel", "blocking", "mustBeNamed", "examples", "descriptionFile", "rename")
 _KEYS = _MCP_KEYS + _OUR_KEYS + ORIGIN_KEYS
 _LIST_KEYS = ("tools", "nextCursor", "_meta", "origin", "prefix")
 
@@ -90,6 +90,7 @@ def _check_tool(fields: Fields, directory: Path | None, file_origin: FileOrigin)
         optional=optional,
         parallel=all(word == "read" for word in required) if parallel is None else parallel,
         blocking=blocking is not False,
+        must_be_named=fields.boolean("mustBeNamed") is True,
         examples=check_examples(fields),
         source=fields.problems.source,
         pointer=fields.pointer,

@@ -73,6 +73,8 @@ class ToolSpec:
     """The import that wrote the file; ``name`` is the tool's name at the origin."""
     request: dict[str, Json] | None = None
     """How to call an operation of an OpenAPI document."""
+    must_be_named: bool = False
+    """Whether a policy must name the tool to allow it: its default does not cover it."""
     wraps_result: bool = False
     """Whether the server wraps what ``output_schema`` describes in ``{"result": ...}``."""
 

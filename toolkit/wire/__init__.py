@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from toolkit.wire.content import ContentOutput as ContentOutput
     from toolkit.wire.conversation import Conversation as Conversation
     from toolkit.wire.definition import NativeTool as NativeTool
+    from toolkit.wire.definition import ToolCallers as ToolCallers
     from toolkit.wire.definition import ToolDefinition as ToolDefinition
     from toolkit.wire.events import AnswerEnded as AnswerEnded
     from toolkit.wire.events import AnswerEvent as AnswerEvent
@@ -61,7 +62,7 @@ else:
             ".codec": "from_json to_json",
             ".content": "ContentBlock ContentOutput",
             ".conversation": "Conversation",
-            ".definition": "NativeTool ToolDefinition",
+            ".definition": "NativeTool ToolCallers ToolDefinition",
             ".events": "AnswerEnded AnswerEvent ArgumentsCame CallCompleted CallStarted ReasoningCame TextCame UsageCame",
             ".json_types": "JsonObject",
             ".message": "AssistantToolCallMessage ChatMessage TextMessage ToolResultMessage has_tool_calls is_tool_result",

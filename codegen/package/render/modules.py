@@ -150,6 +150,8 @@ def _info(row: Row) -> str:
         parts.append(f"function={literal(row.function)}")
     if row.ownOutput is not None:
         parts.append("own_output=True")
+    if row.mustBeNamed:
+        parts.append("must_be_named=True")
     return "        ToolInfo(\n" + "".join(f"            {part},\n" for part in parts) + "        ),\n"
 
 

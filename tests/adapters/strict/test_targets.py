@@ -232,7 +232,9 @@ def test_calls_of_a_tool_without_room_are_read_as_they_are(adapter: Any) -> None
 
 def test_all_our_own_tools_are_within_the_subset() -> None:
     specs = load_specs([REPOSITORY / "toolkit" / "builtin"], base=REPOSITORY)
-    definitions = [ToolDefinition(spec.wire_name, "", JsonObject({**spec.input_schema})) for spec in specs]
+    # Those that a default can offer: a request has room for twenty strict tools.
+    offered = [spec for spec in specs if not spec.must_be_named]
+    definitions = [ToolDefinition(spec.wire_name, "", JsonObject({**spec.input_schema})) for spec in offered]
     for adapter in (anthropic, bedrock):
         assert {parts(adapter, sent)[1] for sent in adapter.encode_tools(definitions, strict=True)} == {True}
     for spec in specs:

@@ -20,7 +20,7 @@ from tests.programs.hostile.world import SOURCE, World
 from toolkit import CancelSignal, ProgramSettings
 from toolkit.runtime.call.runner import Runner
 from toolkit.runtime.programs.calls import SyncCaller
-from toolkit.runtime.programs.host import Host, Ran, TimeLimit
+from toolkit.runtime.programs.host import ProgramHost, Ran, TimeLimit
 from toolkit.runtime.programs.interpreters import Interpreters, package_folder
 
 # What a program can do by itself, so that a row that is stopped by the way it is run would be noticed.
@@ -88,7 +88,7 @@ def run_table(way: Way, base: Path, inputs: dict[str, object]) -> Ran:
                 known = [{"name": name, "attribute": name, "module": None, "output": "", "wire": {}} for name in names]
                 request = json.dumps({"source": SOURCE, "tools": known, "inputs": {**inputs, "mark": made.mark}})
                 limit = TimeLimit.beginning_now(120)
-                host = Host(process, SyncCaller(runner), settings, "table", names, CancelSignal(), limit)
+                host = ProgramHost(process, SyncCaller(runner), settings, "table", names, CancelSignal(), limit)
                 return host.run(request.encode())
             finally:
                 process.close()

@@ -11,7 +11,7 @@ from toolkit.adapters.answers.finish_reasons import choose_finish_reason
 from toolkit.adapters.answers.query_results import add_counts, count, error_result
 from toolkit.adapters.answers.surrogates import mend
 from toolkit.adapters.anthropic.content import decode_part
-from toolkit.adapters.anthropic.encode import CHOICES, PROVIDER, WRITER, encode_definition, sent_name
+from toolkit.adapters.anthropic.encode import CHOICES, PROGRAM, PROVIDER, WRITER, encode_definition, sent_name
 from toolkit.adapters.argument_text import call_from_arguments
 from toolkit.adapters.blocks.decode import (
     BlockReader,
@@ -21,6 +21,7 @@ from toolkit.adapters.blocks.decode import (
     drop_empty_texts,
 )
 from toolkit.adapters.blocks.encode import encode_call_block
+from toolkit.adapters.callers import decode_callers
 from toolkit.adapters.plain_json import JsonDict, plain, plain_list, plain_object, plain_objects, plain_text
 from toolkit.adapters.streaming.calls import refuse_last
 from toolkit.adapters.strict.adapter import mark_as_sent, original_calls
@@ -54,6 +55,7 @@ def _decode_definition(tool: JsonDict) -> ToolDefinition | None:
         JsonObject(schema),
         tool.get("strict"),
         defer_loading=tool.get("defer_loading") is True,
+        callers=decode_callers(tool, PROGRAM),
     )
     return mark_as_sent(made, PROVIDER, ANTHROPIC)
 

@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from toolkit.adapters.anthropic.caching import add_breakpoints
 from toolkit.adapters.anthropic.decode import decode_response, decode_strict_calls
-from toolkit.adapters.anthropic.encode import encode_choice, encode_messages, encode_tools, split_system
+from toolkit.adapters.anthropic.encode import (
+    PROGRAM,
+    PROVIDER,
+    WRITER,
+    encode_choice,
+    encode_messages,
+    encode_tools,
+    split_system,
+)
 from toolkit.adapters.anthropic.stream import Accumulator
 from toolkit.adapters.base_driver import Exchange, Prompt, join_messages_with_system, without_none
-from toolkit.adapters.plain_json import JsonDict
+from toolkit.adapters.blocks.encode import encode_call_block
+from toolkit.adapters.callers import find_program
+from toolkit.adapters.lossless import provider_metadata
+from toolkit.adapters.plain_json import JsonDict, plain_object, plain_text
 from toolkit.adapters.settings.structured_output import enforced_schema
 from toolkit.adapters.strict import ANTHROPIC
 from toolkit.adapters.strict.adapter import decode_strict_result
 from toolkit.adapters.token_counting import AsyncCountingDriver, Counting, CountingDriver, select_keys
+from toolkit.wire.call import ToolCall
 from toolkit.wire.choice import NativeChoice
+from toolkit.wire.message import AssistantToolCallMessage, ChatMessage
 from toolkit.wire.query import QueryOptions, QueryResult, ReasoningEffort
 
 if TYPE_CHECKING:
@@ -99,9 +113,11 @@ def build_request(model: str, max_tokens: int, prompt: Prompt, options: QueryOpt
         "messages": encode_messages(rest),
     }
     if options.tools:
-        request["tools"] = _add_search(encode_tools(options.tools, options.strict, output=options.output))
+        tools = encode_tools(options.tools, options.strict, output=options.output)
+        request["tools"] = _add_execution(_add_search(tools))
         request["tool_choice"] = _encode_choice(options)
     request |= without_none(
+        container=_waiting_container(rest),
         system=system,
         temperature=options.temperature,
         timeout=options.timeout,
@@ -120,6 +136,27 @@ def _add_search(tools: list[JsonDict]) -> list[JsonDict]:
     is_deferred = any(tool.get("defer_loading") for tool in tools)
     has_search = any(str(tool.get("type", "")).startswith(_SEARCHES) for tool in tools)
     return [dict(_SEARCH), *tools] if is_deferred and not has_search else tools
+
+
+def _add_execution(tools: list[JsonDict]) -> list[JsonDict]:
+    """The tools with the one that runs programs, if one of them may be called from there, unless the caller has it."""
+    programs = [found for tool in tools if (found := find_program(tool, PROGRAM))]
+    has_execution = any(str(tool.get("type", "")).startswith(PROGRAM) for tool in tools)
+    return [{"type": programs[0], "name": "code_execution"}, *tools] if programs and not has_execution else tools
+
+
+def _waiting_container(messages: Sequence[ChatMessage]) -> str | None:
+    """The container of a program that waits for the results of its calls."""
+    calling = next((one for one in reversed(messages) if isinstance(one, AssistantToolCallMessage)), None)
+    if calling is None or not any(map(_is_from_program, calling.tool_calls)):
+        return None
+    container = plain_object(provider_metadata(calling.metadata, PROVIDER).get("container"))
+    return plain_text(container.get("id")) or None
+
+
+def _is_from_program(call: ToolCall) -> bool:
+    caller = plain_object(encode_call_block(WRITER, call).get("caller"))
+    return plain_text(caller.get("type")).startswith(PROGRAM)
 
 
 def _encode_choice(options: QueryOptions) -> Any:

@@ -10,6 +10,7 @@ from toolkit.adapters.anthropic.content import PROVIDER as PROVIDER
 from toolkit.adapters.anthropic.content import encode_part, takes
 from toolkit.adapters.argument_text import compact
 from toolkit.adapters.blocks.encode import BlockWriter, call_input, encode_content, encode_turns
+from toolkit.adapters.callers import encode_callers
 from toolkit.adapters.lossless import provider_metadata
 from toolkit.adapters.media.moved import move_media
 from toolkit.adapters.plain_json import JsonDict, plain
@@ -22,11 +23,14 @@ from toolkit.adapters.tool_choice import ChoiceTable, encode_tool_choice
 from toolkit.adapters.tool_definitions import encode_definitions
 from toolkit.wire.call import ToolCall
 from toolkit.wire.choice import ToolChoice
-from toolkit.wire.definition import AnyDefinition, ToolDefinition
+from toolkit.wire.definition import AnyDefinition, NativeTool, ToolDefinition
 from toolkit.wire.message import ChatMessage, TextMessage
 from toolkit.wire.output import OutputSchema
 from toolkit.wire.result import ToolResult
 
+PROGRAM: Final = "code_execution_"
+"""How the words for programs in `allowed_callers` begin; the rest is the version of the tool that runs them."""
+_NEWEST: Final = f"{PROGRAM}20260120"
 _NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 _ID: Final = re.compile(r"[a-zA-Z0-9_-]+")
 CHOICES: Final[ChoiceTable] = {"auto": {"type": "auto"}, "none": {"type": "none"}, "required": {"type": "any"}}
@@ -45,13 +49,23 @@ def encode_tools(
     """
     listed = list(definitions)
     receipts = choose_strict(listed, strict, PROVIDER, ANTHROPIC, output)
+    program = _find_version(listed)
     return encode_definitions(
-        listed, PROVIDER, lambda definition: encode_definition(definition, strict, receipts.get(definition.name))
+        listed, PROVIDER, lambda one: encode_definition(one, strict, receipts.get(one.name), program)
     )
 
 
+def _find_version(definitions: Sequence[AnyDefinition]) -> str:
+    """The version of the tool that runs programs: the caller's own, if there is one."""
+    types = [str(one.raw.get("type")) for one in definitions if isinstance(one, NativeTool)]
+    return next((one for one in types if one.startswith(PROGRAM)), _NEWEST)
+
+
 def encode_definition(
-    definition: ToolDefinition, strict: bool | None = None, receipt: StrictReceipt | None = None
+    definition: ToolDefinition,
+    strict: bool | None = None,
+    receipt: StrictReceipt | None = None,
+    program: str = _NEWEST,
 ) -> JsonDict:
     """One tool, without what only its metadata knows."""
     parameters, is_strict = sent_parameters(definition, strict, receipt)
@@ -60,6 +74,7 @@ def encode_definition(
         made["description"] = definition.description
     if definition.defer_loading:
         made["defer_loading"] = True
+    made |= encode_callers(definition.callers, program)
     return made if is_strict is None else {**made, "strict": is_strict}
 
 

@@ -25,6 +25,7 @@ from toolkit.adapters.plain_json import JsonDict, plain_object, plain_objects, p
 from toolkit.adapters.streaming.calls import refuse_last
 from toolkit.adapters.strict.adapter import mark_as_sent, original_calls
 from toolkit.adapters.strict.rules import OPENAI
+from toolkit.adapters.text_tools import CUSTOM, name_arguments, without_text_tools
 from toolkit.adapters.tool_choice import decode_tool_choice, function_choice_name
 from toolkit.adapters.tool_definitions import decode_definitions, decode_strict_function
 from toolkit.wire.call import ToolCall
@@ -58,11 +59,14 @@ def _decode_definition(tool: JsonDict) -> ToolDefinition | None:
 def decode_strict_calls(
     calls: Sequence[ToolCall], definitions: Iterable[AnyDefinition], strict: bool | None = None
 ) -> list[ToolCall]:
-    """Calls of tools that ``encode_tools`` sent in strict mode, given the same arguments, in the form of the tools' schemas.
+    """Calls of tools that ``encode_tools`` sent in strict mode or as custom tools, given the same arguments, in the form of
+    the tools' schemas.
 
     Drivers do this themselves. In the history, a call is still sent as the model wrote it.
     """
-    return original_calls(calls, definitions, strict, PROVIDER, OPENAI, sent_name, encode_call)
+    listed = list(definitions)
+    named = name_arguments(calls, listed, PROVIDER, sent_name)
+    return original_calls(named, without_text_tools(listed), strict, PROVIDER, OPENAI, sent_name, encode_call)
 
 
 def decode_choice(choice: object) -> ToolChoice:
@@ -115,7 +119,7 @@ def _decode_call(raw: JsonDict, number: int) -> ToolCall:
     custom = raw.get("custom")
     if raw.get("type") == "custom" and isinstance(custom, dict):
         rest = {key: value for key, value in custom.items() if key != "name"}
-        made = ToolCall(id, plain_text(custom.get("name")), rest, {PROVIDER: {"type": "custom"}})
+        made = ToolCall(id, plain_text(custom.get("name")), rest, {PROVIDER: dict(CUSTOM)})
     else:
         function = plain_object(raw.get("function"))
         # Some servers send the arguments as an object instead of text.

@@ -67,7 +67,7 @@ def build_request(model: str, prompt: Prompt, options: QueryOptions) -> JsonDict
     request: JsonDict = {"model": model, "messages": _add_breakpoints(messages, options)}
     if options.tools:
         request["tools"] = encode_tools(options.tools, options.strict)
-        request["tool_choice"] = encode_choice(options.tool_choice)
+        request["tool_choice"] = encode_choice(options.tool_choice, options.tools)
         request |= without_none(parallel_tool_calls=options.parallel_calls)
     request |= without_none(
         max_completion_tokens=options.max_tokens,

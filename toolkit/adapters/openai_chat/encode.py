@@ -14,6 +14,7 @@ from toolkit.adapters.plain_json import JsonDict
 from toolkit.adapters.provider_names import OPENAI_NAME, provider_id, provider_name
 from toolkit.adapters.result_value import result_blocks, result_text
 from toolkit.adapters.strict.openai import parameters_to_send
+from toolkit.adapters.text_tools import custom_input, is_custom, text_tools
 from toolkit.adapters.tool_choice import ChoiceTable, encode_tool_choice, function_choice
 from toolkit.adapters.tool_definitions import encode_definitions, encode_function
 from toolkit.wire.call import ToolCall
@@ -41,12 +42,21 @@ def encode_tools(definitions: Iterable[AnyDefinition], strict: bool | None = Non
 
 def encode_definition(definition: ToolDefinition, strict: bool | None = None) -> JsonDict:
     """One tool, without what only its metadata knows."""
+    if definition.text_argument is not None:
+        return {"type": "custom", "custom": {"name": sent_name(definition.name), "description": definition.description}}
     parameters, is_strict = parameters_to_send(definition, strict, PROVIDER)
     return encode_function(sent_name(definition.name), definition, parameters, is_strict)
 
 
-def encode_choice(choice: ToolChoice) -> Any:
-    return encode_tool_choice(choice, PROVIDER, CHOICES, lambda name: function_choice(sent_name(name)))
+def encode_choice(choice: ToolChoice, definitions: Iterable[AnyDefinition] = ()) -> Any:
+    """``definitions`` are the tools of the request: one that takes text is chosen in another form."""
+    texts = text_tools(definitions)
+
+    def encode_name(name: str) -> Any:
+        sent = sent_name(name)
+        return {"type": "custom", "custom": {"name": sent}} if name in texts else function_choice(sent)
+
+    return encode_tool_choice(choice, PROVIDER, CHOICES, encode_name)
 
 
 def _sent_id(id: str) -> str:
@@ -87,8 +97,9 @@ def encode_message(message: ChatMessage) -> JsonDict:
 
 def encode_call(call: ToolCall) -> JsonDict:
     kept = provider_metadata(call.metadata, PROVIDER)
-    if kept.get("type") == "custom":
-        made: JsonDict = {"id": _sent_id(call.id), "type": "custom", "custom": {"name": call.name, **call.arguments}}
+    if is_custom(call, PROVIDER):
+        custom = {"name": call.name, **custom_input(call, PROVIDER)}
+        made: JsonDict = {"id": _sent_id(call.id), "type": "custom", "custom": custom}
     else:
         function = {"name": sent_name(call.name), "arguments": arguments_text(call)}
         made = {"id": _sent_id(call.id), "type": "function", "function": function}

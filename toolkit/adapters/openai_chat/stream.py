@@ -14,6 +14,7 @@ from toolkit.adapters.openai_chat.encode import PROVIDER, encode_call
 from toolkit.adapters.plain_json import JsonDict
 from toolkit.adapters.streaming.answer import StreamedAnswer
 from toolkit.adapters.streaming.calls import CallPiece, CallsInPieces, GrowingCall, keep_earlier, refuse_unfinished
+from toolkit.adapters.text_tools import CUSTOM
 from toolkit.wire.call import ToolCall
 from toolkit.wire.query import QueryResult
 
@@ -137,7 +138,7 @@ def _build_call(growing: GrowingCall, number: int) -> ToolCall:
     """The call so far, with the keys that only the provider knows."""
     if growing.extra.get("type") == "custom" or "custom" in growing.extra:
         given = {"input": mend_text(growing.text or "")}
-        made = ToolCall(growing.id or f"call_{number}", growing.name, given, {PROVIDER: {"type": "custom"}})
+        made = ToolCall(growing.id or f"call_{number}", growing.name, given, {PROVIDER: dict(CUSTOM)})
     else:
         made = growing.as_call(number)
     encoded = encode_call(made)

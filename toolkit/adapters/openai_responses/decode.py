@@ -9,16 +9,17 @@ from toolkit.adapters.answers.finish_reasons import openai_error_reason
 from toolkit.adapters.answers.query_results import count, error_result, keep_usage
 from toolkit.adapters.answers.surrogates import mend
 from toolkit.adapters.argument_text import call_from_arguments
+from toolkit.adapters.callers import decode_callers
 from toolkit.adapters.lossless import add_difference, keep_difference
 from toolkit.adapters.openai_responses.content import content_text, decode_parts
 from toolkit.adapters.openai_responses.encode import (
     CHOICES,
+    PROGRAM,
     PROVIDER,
     encode_call,
     encode_definition,
     encode_result,
     encode_text,
-    is_custom,
     sent_name,
 )
 from toolkit.adapters.openai_responses.ends import decode_finish_reason, find_actions, reported_word
@@ -26,6 +27,7 @@ from toolkit.adapters.plain_json import JsonDict, plain, plain_list, plain_objec
 from toolkit.adapters.streaming.calls import refuse_last
 from toolkit.adapters.strict.adapter import mark_as_sent, original_calls
 from toolkit.adapters.strict.rules import OPENAI
+from toolkit.adapters.text_tools import CUSTOM, name_arguments, without_text_tools
 from toolkit.adapters.tool_choice import decode_tool_choice
 from toolkit.adapters.tool_definitions import decode_definitions
 from toolkit.wire.call import ToolCall
@@ -58,6 +60,7 @@ def _decode_definition(tool: JsonDict) -> ToolDefinition | None:
         parameters,
         tool.get("strict"),
         defer_loading=tool.get("defer_loading") is True,
+        callers=decode_callers(tool, PROGRAM),
     )
     return mark_as_sent(made, PROVIDER, OPENAI)
 
@@ -65,11 +68,14 @@ def _decode_definition(tool: JsonDict) -> ToolDefinition | None:
 def decode_strict_calls(
     calls: Sequence[ToolCall], definitions: Iterable[AnyDefinition], strict: bool | None = None
 ) -> list[ToolCall]:
-    """Calls of tools that ``encode_tools`` sent in strict mode, given the same arguments, in the form of the tools' schemas.
+    """Calls of tools that ``encode_tools`` sent in strict mode or as custom tools, given the same arguments, in the form of
+    the tools' schemas.
 
     Drivers do this themselves. In the history, a call is still sent as the model wrote it.
     """
-    return original_calls(calls, definitions, strict, PROVIDER, OPENAI, sent_name, encode_call)
+    listed = list(definitions)
+    named = name_arguments(calls, listed, PROVIDER, sent_name)
+    return original_calls(named, without_text_tools(listed), strict, PROVIDER, OPENAI, sent_name, encode_call)
 
 
 def decode_choice(choice: object) -> ToolChoice:
@@ -100,7 +106,7 @@ class _ItemReader:
         self._messages: list[ChatMessage] = []
         self._turn: list[JsonDict] = []
         self._names: dict[str, str] = {}
-        self._custom: set[str] = set()
+        self._calls: dict[str, JsonDict] = {}
 
     def read(self, item: JsonDict) -> None:
         kind = item.get("type", "message")
@@ -122,7 +128,7 @@ class _ItemReader:
             return
         content, calls, layout = decode_turn(self._turn)
         self._names.update((call.id, call.name) for call in calls)
-        self._custom.update(call.id for call in calls if is_custom(call))
+        self._calls.update((call.id, encode_call(call)) for call in calls)
         metadata: dict[str, object] = {PROVIDER: {"layout": layout}}
         if calls:
             self._messages.append(AssistantToolCallMessage(content, calls, metadata))
@@ -135,7 +141,7 @@ class _ItemReader:
         blocks, kept = decode_parts(output) if isinstance(output, list) else ([], {})
         value: Any = tuple(blocks) if isinstance(output, list) else content_text(output)
         made = ToolResult(id, self._names.get(id, ""), "multimodal" if isinstance(output, list) else "text", value)
-        kept = add_difference(kept, item, encode_result(made, kept, self._custom))
+        kept = add_difference(kept, item, encode_result(made, kept, self._calls))
         return ToolResultMessage(made, {PROVIDER: kept} if kept else {})
 
 
@@ -174,7 +180,7 @@ def decode_call(item: JsonDict, number: int) -> ToolCall:
     id = plain_text(item.get("call_id")) or plain_text(item.get("id")) or f"call_{number}"
     name = plain_text(item.get("name"))
     if item.get("type") == "custom_tool_call":
-        made = ToolCall(id, name, {"input": item.get("input", "")}, {PROVIDER: {"type": "custom"}})
+        made = ToolCall(id, name, {"input": item.get("input", "")}, {PROVIDER: dict(CUSTOM)})
     else:
         # Some servers send the arguments as an object instead of text.
         made = call_from_arguments(id, name, item.get("arguments"))

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from toolkit.adapters.answers.finish_reasons import openai_error_reason
 from toolkit.adapters.base_driver import Exchange, Prompt, join_messages, join_messages_with_system, without_none
+from toolkit.adapters.callers import find_program
 from toolkit.adapters.openai_responses.decode import decode_response, decode_strict_calls
-from toolkit.adapters.openai_responses.encode import encode_choice, encode_messages, encode_tools
+from toolkit.adapters.openai_responses.encode import PROGRAM, encode_choice, encode_messages, encode_tools
 from toolkit.adapters.openai_responses.stream import Accumulator
 from toolkit.adapters.plain_json import JsonDict
 from toolkit.adapters.settings.openai_caching import with_breakpoint
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI, OpenAI
 
 
+_PROGRAMS: Final = "programmatic_tool_calling"
 # What counting tokens takes of a request.
 _COUNTED: Final = frozenset(
     {
@@ -73,8 +75,8 @@ def build_request(model: str, prompt: Prompt, options: QueryOptions) -> JsonDict
     joined = join_messages_with_system(prompt, options) if has_cached_system else join_messages(prompt, options)
     request: JsonDict = {"model": model, "input": _add_breakpoints(encode_messages(joined), options)}
     if options.tools:
-        request["tools"] = _add_search(encode_tools(options.tools, options.strict))
-        request["tool_choice"] = encode_choice(options.tool_choice)
+        request["tools"] = _add_programs(_add_search(encode_tools(options.tools, options.strict)))
+        request["tool_choice"] = encode_choice(options.tool_choice, options.tools)
         request |= without_none(parallel_tool_calls=options.parallel_calls)
     if isinstance(options.reasoning, str):
         request["reasoning"] = {"effort": options.reasoning}
@@ -94,6 +96,13 @@ def _add_search(tools: list[JsonDict]) -> list[JsonDict]:
     is_deferred = any(tool.get("defer_loading") for tool in tools)
     has_search = any(tool.get("type") == "tool_search" for tool in tools)
     return [{"type": "tool_search"}, *tools] if is_deferred and not has_search else tools
+
+
+def _add_programs(tools: list[JsonDict]) -> list[JsonDict]:
+    """The tools with the provider's programs, if one of them may be called from there, unless the caller has them."""
+    is_called = any(find_program(tool, PROGRAM) for tool in tools)
+    has_programs = any(tool.get("type") == _PROGRAMS for tool in tools)
+    return [{"type": _PROGRAMS}, *tools] if is_called and not has_programs else tools
 
 
 def _add_breakpoints(items: list[JsonDict], options: QueryOptions) -> list[JsonDict]:

@@ -12,10 +12,11 @@ the text and the calls. Its metadata has a ``layout`` with an entry for each ite
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from toolkit.adapters.argument_text import arguments_text
+from toolkit.adapters.callers import encode_callers
 from toolkit.adapters.lossless import provider_metadata, restore
 from toolkit.adapters.media.moved import move_media
 from toolkit.adapters.openai_responses.content import PROVIDER as PROVIDER
@@ -24,6 +25,7 @@ from toolkit.adapters.plain_json import JsonDict
 from toolkit.adapters.provider_names import OPENAI_NAME, provider_id, provider_name
 from toolkit.adapters.result_value import result_blocks, result_text
 from toolkit.adapters.strict.openai import parameters_to_send
+from toolkit.adapters.text_tools import custom_input, is_custom, text_tools
 from toolkit.adapters.tool_choice import ChoiceTable, encode_tool_choice
 from toolkit.adapters.tool_definitions import encode_definitions
 from toolkit.wire.call import ToolCall
@@ -33,6 +35,8 @@ from toolkit.wire.message import AssistantToolCallMessage, ChatMessage, TextMess
 from toolkit.wire.result import ToolResult
 
 _LONGEST_ID: Final = 64
+PROGRAM: Final = "programmatic"
+"""The word for programs in `allowed_callers`."""
 CHOICES: Final[ChoiceTable] = {"auto": "auto", "none": "none", "required": "required"}
 
 
@@ -52,20 +56,26 @@ def encode_tools(definitions: Iterable[AnyDefinition], strict: bool | None = Non
 
 def encode_definition(definition: ToolDefinition, strict: bool | None = None) -> JsonDict:
     """One tool, without what only its metadata knows."""
-    parameters, is_strict = parameters_to_send(definition, strict, PROVIDER)
-    made: JsonDict = {
-        "type": "function",
-        "name": sent_name(definition.name),
-        "description": definition.description,
-        "parameters": parameters,
+    made: JsonDict = {"name": sent_name(definition.name), "description": definition.description}
+    if definition.text_argument is not None:
+        made = {"type": "custom", **made}
+    else:
+        parameters, is_strict = parameters_to_send(definition, strict, PROVIDER)
         # Responses takes a missing value for true.
-        "strict": bool(is_strict),
-    }
-    return {**made, "defer_loading": True} if definition.defer_loading else made
+        made = {"type": "function", **made, "parameters": parameters, "strict": bool(is_strict)}
+    made |= {"defer_loading": True} if definition.defer_loading else {}
+    return made | encode_callers(definition.callers, PROGRAM)
 
 
-def encode_choice(choice: ToolChoice) -> Any:
-    return encode_tool_choice(choice, PROVIDER, CHOICES, lambda name: {"type": "function", "name": sent_name(name)})
+def encode_choice(choice: ToolChoice, definitions: Iterable[AnyDefinition] = ()) -> Any:
+    """``definitions`` are the tools of the request: one that takes text is chosen in another form."""
+    texts = text_tools(definitions)
+    return encode_tool_choice(
+        choice,
+        PROVIDER,
+        CHOICES,
+        lambda name: {"type": "custom" if name in texts else "function", "name": sent_name(name)},
+    )
 
 
 def _sent_id(id: str) -> str:
@@ -78,11 +88,11 @@ def encode_messages(messages: Sequence[ChatMessage]) -> list[JsonDict]:
     Media of a model's message follow in a message of a user. Ids of other providers are shortened if they are too long,
     those of calls and results alike.
     """
-    custom: set[str] = set()
+    calls: dict[str, JsonDict] = {}
     ids: dict[str, str] = {}
     items: list[JsonDict] = []
     for message in move_media(messages, PROVIDER, by_users=takes, in_results=takes):
-        made = _encode_message(message, provider_metadata(message.metadata, PROVIDER), custom)
+        made = _encode_message(message, provider_metadata(message.metadata, PROVIDER), calls)
         if isinstance(message, AssistantToolCallMessage):
             ids |= {call.id: encode_call(call)["call_id"] for call in message.tool_calls if len(call.id) > _LONGEST_ID}
         elif isinstance(message, ToolResultMessage) and message.result.tool_call_id in ids:
@@ -91,20 +101,15 @@ def encode_messages(messages: Sequence[ChatMessage]) -> list[JsonDict]:
     return items
 
 
-def _encode_message(message: ChatMessage, kept: JsonDict, custom: set[str]) -> list[JsonDict]:
+def _encode_message(message: ChatMessage, kept: JsonDict, calls: dict[str, JsonDict]) -> list[JsonDict]:
     if isinstance(message, AssistantToolCallMessage):
-        custom.update(call.id for call in message.tool_calls if is_custom(call))
+        calls.update((call.id, encode_call(call)) for call in message.tool_calls)
         return _encode_turn(message.content, message.tool_calls, kept.get("layout") or [])
     if isinstance(message, TextMessage):
         if "layout" in kept:
             return _encode_turn(_message_text(message), (), kept["layout"])
         return [restore(encode_text(message), kept)]
-    return [restore(encode_result(message.result, kept, custom), kept)]
-
-
-def is_custom(call: ToolCall) -> bool:
-    """Whether this is the call of a custom tool, which takes text instead of JSON."""
-    return provider_metadata(call.metadata, PROVIDER).get("type") == "custom"
+    return [restore(encode_result(message.result, kept, calls), kept)]
 
 
 def _message_text(message: TextMessage) -> str:
@@ -123,17 +128,22 @@ def encode_text(message: TextMessage) -> JsonDict:
     }
 
 
-def encode_result(result: ToolResult, kept: JsonDict, custom: set[str]) -> JsonDict:
-    """The item of a result, without the difference stored in the metadata. ``custom`` has the ids of custom tools' calls."""
-    kind = "custom_tool_call_output" if result.tool_call_id in custom else "function_call_output"
+def encode_result(result: ToolResult, kept: JsonDict, calls: Mapping[str, JsonDict]) -> JsonDict:
+    """The item of a result, without the difference stored in the metadata. ``calls`` has the items of earlier calls by id."""
+    call = calls.get(result.tool_call_id, {})
+    kind = "custom_tool_call_output" if call.get("type") == "custom_tool_call" else "function_call_output"
     blocks = result_blocks(result)
     output = result_text(result) if blocks is None else encode_parts(blocks, kept)
-    return {"type": kind, "call_id": result.tool_call_id, "output": output}
+    made: JsonDict = {"type": kind, "call_id": result.tool_call_id, "output": output}
+    caller = call.get("caller")
+    # The result of a call that a program made goes to that program.
+    return {**made, "caller": caller} if isinstance(caller, dict) and caller.get("type") == "program" else made
 
 
 def encode_call(call: ToolCall) -> JsonDict:
-    if is_custom(call):
-        made: JsonDict = {"type": "custom_tool_call", "call_id": _sent_id(call.id), "name": call.name, **call.arguments}
+    if is_custom(call, PROVIDER):
+        made: JsonDict = {"type": "custom_tool_call", "call_id": _sent_id(call.id), "name": call.name}
+        made |= custom_input(call, PROVIDER)
     else:
         name = sent_name(call.name)
         made = {"type": "function_call", "call_id": _sent_id(call.id), "name": name, "arguments": arguments_text(call)}

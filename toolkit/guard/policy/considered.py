@@ -69,6 +69,11 @@ def _candidates(
     if name in policy.tools:
         place = policy.locate(("tools", name))
         yield Considered(place, fallback.decision, f"tools[{name!r}]", "not needed"), fallback.because
+    elif policy.must_be_named(name):
+        yield (
+            Considered(None, fallback.decision, "no entry in tools and no rule names it", "not needed"),
+            fallback.because,
+        )
     else:
         yield Considered(policy.locate(("default",)), policy.default, "default", "not needed"), fallback.because
 

@@ -81,10 +81,14 @@ class NarrowedPolicy(SecurityPolicy[NameT]):
         roots: Sequence[str],
         find_hints: FindHints,
         package: str = "",
+        must_be_named: Collection[str] = (),
     ) -> Self:
         # These first: they know where in a file a mistake is.
-        limit, own = (policy.attach(known, explain, roots, find_hints, package) for policy in (self._limit, self._own))
-        attached = super().attach(known, explain, roots, find_hints, package)
+        limit, own = (
+            policy.attach(known, explain, roots, find_hints, package, must_be_named)
+            for policy in (self._limit, self._own)
+        )
+        attached = super().attach(known, explain, roots, find_hints, package, must_be_named)
         attached._limit, attached._own = limit, own
         return attached
 

@@ -79,6 +79,7 @@ class SecurityPolicy(Generic[NameT]):
         self._explain: Explain | None = None
         self._known: Mapping[str, Collection[str]] = {}
         self._find_hints: FindHints | None = None
+        self._must_be_named: frozenset[str] = frozenset()
         self._sorted_rules: dict[tuple[str, tuple[Permission, ...]], ToolRules] = {}
         for tool in self.tools:
             if not isinstance(tool, str):
@@ -219,10 +220,31 @@ class SecurityPolicy(Generic[NameT]):
         return lambda real: any(rule.allows_real(real) for rule in allowing)
 
     def covering_rules(self, name: str, permissions: Collection[Permission]) -> list[Rule[NameT]]:
-        """The rules that cover a tool. Without a toolkit its hints are unknown, so every hint is assumed to hold."""
+        """The rules that cover a tool. Without a toolkit its hints are unknown, so every hint is assumed to hold.
+
+        A tool that must be named is allowed only by rules that name it, and asked about only if the policy names it.
+        """
         needs_hints = any(rule.hint is not None for rule in self.rules)
         hints = self._find_hints(name) if needs_hints and self._find_hints is not None else HINTS
-        return [rule for rule in self.rules if rule.covers(name, permissions, hints)]
+        found = [rule for rule in self.rules if rule.covers(name, permissions, hints)]
+        if not self.must_be_named(name):
+            return found
+        others = ("deny", "ask") if self._offers_by_name(name) else ("deny",)
+        return [rule for rule in found if rule.decision in others or name in (rule.tools or ())]
+
+    def must_be_named(self, name: str) -> bool:
+        """Whether neither the default nor a rule for all tools allows this tool, because its spec says so."""
+        return name in self._must_be_named
+
+    def require_names(self, tools: Iterable[str]) -> None:
+        """Only what names these tools allows them from now on."""
+        self._must_be_named = self._must_be_named.union(tools)
+        self._sorted_rules = {}
+
+    def _offers_by_name(self, name: str) -> bool:
+        own = cast("Mapping[str, Decision]", self.tools).get(name, "deny")
+        naming = (rule.decision for rule in self.rules if name in (rule.tools or ()))
+        return any(decision != "deny" for decision in (own, *naming))
 
     def locate(self, path: KeyPath) -> str | None:
         """``policy.toml:3:1``: where a key is in the file of the policy; None if it was not read from one."""
@@ -237,6 +259,8 @@ class SecurityPolicy(Generic[NameT]):
         own = cast("Mapping[str, Decision]", self.tools).get(name)
         if own is not None:
             return Verdict(own, f"the policy says {own} for this tool")
+        if self.must_be_named(name):
+            return Verdict("deny", "a tool like this must be named by the policy")
         return Verdict(self.default, f"the policy's default is {self.default}")
 
     # -- use by a toolkit --------------------------------------------------------------------------------------------
@@ -248,9 +272,12 @@ class SecurityPolicy(Generic[NameT]):
         roots: Sequence[str],
         find_hints: FindHints,
         package: str = "",
+        must_be_named: Collection[str] = (),
     ) -> Self:
         """Check the policy against the tools of a toolkit, and return it as that toolkit uses it: another one may have other
         tools of the same names. ``known`` maps each name to the kinds of things the tool touches.
+
+        ``must_be_named`` are the tools that the default does not cover.
 
         ``package`` is the generated package of the toolkit, if there is one: errors name it.
         A misspelt deny rule would protect nothing, and a path rule cannot apply to a tool that declares no paths.
@@ -272,7 +299,8 @@ class SecurityPolicy(Generic[NameT]):
             raise PolicyError("\n".join(problems))
         self._explain = explain
         attached = copy(self)
-        attached._known, attached._find_hints, attached._sorted_rules = known, find_hints, {}
+        attached._known, attached._find_hints = known, find_hints
+        attached.require_names(must_be_named)
         return attached
 
     def for_unlisted_tools(self) -> Self:

@@ -146,9 +146,7 @@ class Record:
 
     __slots__ = ("_began", "_call", "_facts", "_log", "_started", "_verdict")
 
-    def __init__(
-        self, log: AuditLog, name: object, call_id: str | None, origin: ProgramOrigin | None = None
-    ) -> None:
+    def __init__(self, log: AuditLog, name: object, call_id: str | None, origin: ProgramOrigin | None = None) -> None:
         self._log = log
         self._began = time.monotonic()
         self._call: dict[str, Any] = {

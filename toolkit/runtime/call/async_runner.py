@@ -25,10 +25,10 @@ from toolkit.wire.call import ToolCall
 from toolkit.wire.result import ToolResult
 
 if TYPE_CHECKING:
-    from toolkit.runtime.programs.settings import Checker
+    from toolkit.runtime.call.approval import Answer, ApprovalRequest
     from toolkit.runtime.programs.result import ProgramResult
     from toolkit.runtime.programs.sessions import AsyncProgramSession
-    from toolkit.runtime.call.approval import Answer, ApprovalRequest
+    from toolkit.runtime.programs.settings import Checker
 
 T = TypeVar("T")
 

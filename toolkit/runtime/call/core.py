@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from pydantic import BaseModel
@@ -29,6 +29,7 @@ from toolkit.runtime.call.touches import (
 )
 from toolkit.runtime.catalog.catalog import Catalog, ToolInfo
 from toolkit.runtime.catalog.join_packs import join_packs
+from toolkit.runtime.catalog.lazy_handler import is_own_sync_handler
 from toolkit.runtime.catalog.load_pack import load_pack
 from toolkit.runtime.catalog.pack import CodeTool, PackSource
 from toolkit.runtime.catalog.tool import NO_SANDBOX, Tool
@@ -56,7 +57,6 @@ if TYPE_CHECKING:
     from toolkit.runtime.functions.define import FunctionTool
     from toolkit.runtime.output.cache.store import OutputCache
     from toolkit.runtime.programs.calls import ProgramOrigin
-    from toolkit.runtime.signatures.catalog_signatures import CatalogSignatures
     from toolkit.runtime.tracing.calls import TracedCalls, TracedRecord
     from toolkit.runtime.tracing.settings import Tracing
     from toolkit.wire.definition import ToolDefinition
@@ -104,8 +104,9 @@ class Core:
             catalog, map(load_pack, packs), partial(self._load_tool, own_loop=own_loop)
         )
         known = {name: self._touched_kinds(info) for name, info in self.catalog.tools.items()}
+        must_be_named = [info.name for info in self.catalog.tools.values() if info.must_be_named]
         self.policy: Final = context.policy.attach(
-            known, self._weak_explain(), roots, self.catalog.hints, catalog.package
+            known, self._weak_explain(), roots, self.catalog.hints, catalog.package, must_be_named
         )
         """The policy of the context, as it applies to the tools of this toolkit."""
         protect_imports(context, self.policy, catalog, self.catalog.tools.values())
@@ -311,6 +312,7 @@ class Core:
             consent=consent,
             output_check=self.context.output_check,
             input_schema=(lambda: self.catalog.input_schema(name)) if self.context.coerce else None,
+            looks_at_signal=parts is not None and is_own_sync_handler(parts.run),
             message=self.catalog.message(info),
             form=self._form(info, parts, output),
             input=self.catalog.reader(info, "Input"),
@@ -451,22 +453,23 @@ class Core:
             return None
         return self.guards.process.tier if self.handlers.is_sandboxed(tool.name) else NO_SANDBOX
 
-    @cached_property
-    def signatures(self) -> CatalogSignatures:
-        """The tools as Python signatures."""
-        from toolkit.runtime.signatures.catalog_signatures import CatalogSignatures
-
-        return CatalogSignatures(self.catalog)
-
     # -- what a model is offered ---------------------------------------------------------------------------------------
 
     def allowed_tools(self) -> list[ToolDefinition]:
         """Definitions of the tools that the policy may allow, in catalog order."""
-        return [
-            self._definition(info)
-            for info in self.catalog.tools.values()
-            if info.name in self.handlers and self._admission(info)[0] is None and not self._cannot_write(info)
-        ]
+        return [self.definition(info) for info in self.offered_tools()]
+
+    def offered_tools(self) -> list[ToolInfo]:
+        """The tools that the policy may allow, in catalog order."""
+        return [info for info in self.catalog.tools.values() if self.why_not_offered(info) is None]
+
+    def why_not_offered(self, info: ToolInfo) -> str | None:
+        """Why no call of a tool can succeed, or None."""
+        if info.name not in self.handlers:
+            return f"{info.name!r} has no handler in this toolkit"
+        if self._cannot_write(info):
+            return f"{info.name!r} writes files, and this context is read-only"
+        return self._admission(info)[0]
 
     def describe(self) -> str:
         """How many tools the policy may allow, and where they work. Starts nothing: tools that need a sandbox count."""
@@ -485,7 +488,8 @@ class Core:
         """Whether a tool must write in a context that is read-only."""
         return self.context.mode == "read-only" and "write" in info.required
 
-    def _definition(self, info: ToolInfo) -> ToolDefinition:
+    def definition(self, info: ToolInfo) -> ToolDefinition:
+        """What a model is told about a tool: name, description and schema."""
         from toolkit.runtime.catalog.schema_marks import strip_marks
         from toolkit.spec.description import fill_placeholders
         from toolkit.wire.definition import ToolDefinition

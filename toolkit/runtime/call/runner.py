@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from toolkit.runtime.call.core import PreparedCall
     from toolkit.runtime.context.progress import Progress
     from toolkit.runtime.output.message import ToolMessage
-    from toolkit.runtime.programs.settings import Checker
     from toolkit.runtime.programs.result import ProgramResult
     from toolkit.runtime.programs.sessions import ProgramSession
+    from toolkit.runtime.programs.settings import Checker
     from toolkit.wire.call import ToolCall
 
 T = TypeVar("T")
@@ -57,9 +57,11 @@ class Runner(View, Closeable):
         if run is not None and call.request is None and not call.repairs:
             message: ToolMessage[Any, Any] = run(self, call.arguments, call_id)
             return message
-        # Inline and with the shared signal, unless the call can be ended from outside.
-        inline = options.deadline is None and options.signal is None and not tool.is_async
-        signal = NEVER if inline else CallSignal(options.signal, options.deadline)
+        # Inline and with the shared signal, unless the call can be ended from outside. Our own handlers end themselves then:
+        # programs call them inline as well, because a thread takes longer than most of their calls.
+        is_free = options.deadline is None and options.signal is None and not tool.is_async
+        inline = is_free or (options.origin is not None and tool.looks_at_signal)
+        signal = NEVER if is_free else CallSignal(options.signal, options.deadline)
         ctx = ToolContext()._open(tool, core, call_id, signal, options.notify)
         try:
             if call.request is not None or record is not None:
@@ -72,7 +74,9 @@ class Runner(View, Closeable):
                 signal.check()
                 value = wait_for_handler(*self._start_handler(call, ctx), signal)
             else:
+                signal.check()
                 value = call.handler(call.arguments, ctx)
+                signal.refuse_late()
                 if not isinstance(value, tool.output.model) and inspect.isawaitable(value):
                     # A plain function around an async handler, such as a decorator.
                     value = self._await_in_loop(value)

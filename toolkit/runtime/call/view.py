@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from toolkit.runtime.context.signals import CancelSignal
     from toolkit.runtime.output.message import ToolMessage
     from toolkit.runtime.programs.calls import ProgramOrigin
+    from toolkit.runtime.signatures.tool_texts import ToolTexts
     from toolkit.runtime.tracing.calls import TracedRecord
     from toolkit.wire.call import ToolCall
     from toolkit.wire.definition import ToolDefinition
@@ -92,6 +93,25 @@ class View:
     def get_allowed_tools(self) -> list[ToolDefinition]:
         """Definitions of the tools that the policy may allow, in catalog order: what to offer a model."""
         return self._core.allowed_tools()
+
+    def signatures(self, names: Iterable[str] | None = None, *, budget: int | None = None) -> str:
+        """These tools, or all that the policy may allow, as typed Python functions: text for the prompt of a model.
+
+        The order is that of the names, so the text stays the same until a tool changes. Another tool adds its own lines.
+
+        :param budget: the most characters of the text; tools for which there is no room are shown by less.
+        """
+        return self._tool_texts().describe(names, budget)
+
+    def search_tools(self, query: str, *, limit: int = 10) -> list[ToolDefinition]:
+        """Definitions of the tools that share words with the query, the best first: what to offer when there are many."""
+        found = self._tool_texts().search(query, limit)
+        return [self._core.definition(self._core.catalog.tools[match.name]) for match in found]
+
+    def _tool_texts(self) -> ToolTexts:
+        from toolkit.runtime.signatures.tool_texts import ToolTexts
+
+        return ToolTexts(self._core)
 
     def with_options(self, *, deadline: float | None = None, signal: CancelSignal | None = None) -> Self:
         """A view of this toolkit whose calls have a deadline in seconds or can be cancelled; other options stay.

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from toolkit.guard.permission import Permission
     from toolkit.runtime.catalog.pack import CodeTool
     from toolkit.runtime.functions.outputs import FunctionOutput
+    from toolkit.runtime.signatures.catalog_signatures import CatalogSignatures
+    from toolkit.runtime.signatures.search import ToolIndex
     from toolkit.wire.json_types import JsonObject
 
 _MANIFEST: Final = "manifest.json"
@@ -41,6 +43,8 @@ class ToolInfo(NamedTuple):
     """``module:function`` if the tool was imported from a function, which then runs it."""
     own_output: bool = False
     """Whether its outputs are what that function returns, not generated models."""
+    must_be_named: bool = False
+    """Whether only a policy that names it allows it."""
 
 
 class Catalog:
@@ -100,6 +104,20 @@ class Catalog:
         from toolkit.wire.aliases import alias, is_plain
 
         return {alias(name): name for name in self.tools if not is_plain(name)}
+
+    @cached_property
+    def signatures(self) -> CatalogSignatures:
+        """The signatures of the tools, as Python text."""
+        from toolkit.runtime.signatures.catalog_signatures import CatalogSignatures
+
+        return CatalogSignatures(self)
+
+    @cached_property
+    def word_index(self) -> ToolIndex:
+        """The words of all tools, for search."""
+        from toolkit.runtime.signatures.search import ToolIndex
+
+        return ToolIndex(self.definitions)
 
     def input_schema(self, name: str) -> JsonObject:
         """The JSON Schema of a tool's arguments, as in its spec."""

@@ -7,11 +7,12 @@ to be right: a mistake in somebody's own handler must be found when the toolkit 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from toolkit.errors import SetupError
 from toolkit.runtime.catalog.handler_parts import HandlerParts, find_parts
+from toolkit.runtime.workers import is_async
 
 
 class LazyHandler:
@@ -32,6 +33,11 @@ class LazyHandler:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.load().run(*args, **kwargs)
+
+
+def is_own_sync_handler(run: Callable[..., Any]) -> bool:
+    """Whether a handler is one of the toolkit's own, and a plain function."""
+    return getattr(run, "__module__", "").startswith("toolkit.builtin.") and not is_async(run)
 
 
 class LazyModule:

@@ -50,6 +50,8 @@ class Tool:
     output_check: str = "off"
     input_schema: Callable[[], JsonObject] | None = None
     """Set if arguments may be repaired."""
+    looks_at_signal: bool = False
+    """Whether it is a sync handler of ours, which ends soon after its signal says so."""
     other_form: MessageForm = field(init=False)
     """The same for other values."""
     name: str = field(init=False)

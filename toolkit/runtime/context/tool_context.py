@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from toolkit.runtime.functions.standalone import StandaloneContext
     from toolkit.runtime.output.cache.store import OutputWriter
     from toolkit.runtime.programs.for_handlers import CallPrograms
+    from toolkit.runtime.signatures.tool_texts import ToolTexts
     from toolkit.wire.content import ContentBlock
 
 T = TypeVar("T")
@@ -203,6 +204,13 @@ class ToolContext:
     def mcp(self) -> McpCallbacks | None:
         """The functions of the context that answer MCP servers."""
         return self._core.context.mcp
+
+    @property
+    def tool_texts(self) -> ToolTexts:
+        """The tools of this toolkit that the policy may allow, for models: signatures and search."""
+        from toolkit.runtime.signatures.tool_texts import ToolTexts
+
+        return ToolTexts(self._core)
 
     def user_records(self, folder: str) -> PrivateRecords:
         """Records of this user that outlive every toolkit, such as the tokens of servers. No tool can reach them."""

@@ -41,7 +41,7 @@ from toolkit.runtime.functions.docstrings import description_in, parameters_in
 from toolkit.runtime.functions.local_names import find_local_names
 from toolkit.runtime.functions.outputs import FunctionOutput
 from toolkit.runtime.functions.signature import FunctionSignature, plain_function, qualified_name, read_signature
-from toolkit.spec.tool_names import NAME_RULE, is_wire_name
+from toolkit.spec.tool_names import NAME_RULE, attribute_name, is_wire_name
 from toolkit.wire.definition import ToolDefinition
 from toolkit.wire.result import ToolResult
 
@@ -173,7 +173,7 @@ class FunctionTool(Generic[P, R]):
         """Its row in a toolkit's catalog."""
         return ToolInfo(
             name=self.name,
-            attribute=self.name,
+            attribute=attribute_name(self.name),
             module=plain_function(self.function).__module__,
             prefix="",
             required=self.permissions.required,

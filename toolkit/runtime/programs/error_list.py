@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Final
 
 from toolkit.runtime.programs.result import ProgramError
 
 MAX_ERRORS: Final = 20
-_MAX_MESSAGE: Final = 2000
+MAX_MESSAGE: Final = 500
 
 
 def shorten_errors(errors: Iterable[ProgramError]) -> tuple[ProgramError, ...]:
-    """The first ``MAX_ERRORS`` by line, and one that counts the others."""
+    """The first ``MAX_ERRORS`` by line, and one that counts the others; messages with long names are cut."""
     ordered = sorted(dict.fromkeys(map(_shorten, errors)), key=lambda error: (error.line, error.column))
     rest = ordered[MAX_ERRORS:]
     if not rest:
@@ -23,7 +23,6 @@ def shorten_errors(errors: Iterable[ProgramError]) -> tuple[ProgramError, ...]:
 
 
 def _shorten(error: ProgramError) -> ProgramError:
-    """Names in a message are as long as the program makes them."""
-    if len(error.message) <= _MAX_MESSAGE:
+    if len(error.message) <= MAX_MESSAGE:
         return error
-    return replace(error, message=f"{error.message[:_MAX_MESSAGE]} ...")
+    return dataclasses.replace(error, message=f"{error.message[:MAX_MESSAGE]}...")

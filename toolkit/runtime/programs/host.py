@@ -68,7 +68,7 @@ class Ran:
     """Whether its interpreter can run another one."""
 
 
-class Host:
+class ProgramHost:
     """Answers the calls of one program."""
 
     def __init__(

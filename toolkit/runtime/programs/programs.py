@@ -19,18 +19,19 @@ from pydantic_core import to_json, to_jsonable_python
 from toolkit.errors import InvalidArguments, ToolNotAllowed
 from toolkit.guard.process.guard import ProcessGuard
 from toolkit.guard.process.limits import CommandLimits
+from toolkit.guard.process.program import SYSTEM, is_below
 from toolkit.runtime.call import steps
 from toolkit.runtime.context.signals import CancelSignal
-from toolkit.runtime.programs.allowed_imports import ALLOWED_IMPORTS
 from toolkit.runtime.programs.check.checkers import Checkers
 from toolkit.runtime.programs.error_list import shorten_errors
 from toolkit.runtime.programs.frames import MAX_BODY
-from toolkit.runtime.programs.gate import ToolUse, parse_program
-from toolkit.runtime.programs.host import Host, Ran, TimeLimit
-from toolkit.runtime.programs.interpreters import Interpreters, NotStarted, package_folder
+from toolkit.runtime.programs.host import ProgramHost, Ran, TimeLimit
+from toolkit.runtime.programs.interpreters import Interpreters, NotStarted, library_folders, package_folder
 from toolkit.runtime.programs.process import FramedProcess
 from toolkit.runtime.programs.result import ProgramError, ProgramResult
 from toolkit.runtime.programs.settings import Checker, ProgramSettings
+from toolkit.runtime.programs.syntax.allowed_imports import ALLOWED_IMPORTS
+from toolkit.runtime.programs.syntax.gate import ToolUse, parse_program
 from toolkit.runtime.signatures.checker_text import checker_text
 from toolkit.runtime.signatures.errors_stub import errors_stub
 
@@ -116,7 +117,7 @@ class Programs:
                 return ProgramResult(errors=errors, program_id=program_id)
             time_limit = min(TimeLimit.beginning_now(self.settings.seconds), deadline, key=lambda limit: limit.until)
             with self._interpreter(session, time_limit, signal) as process:
-                host = Host(process, caller, self.settings, program_id, tools, signal, time_limit)
+                host = ProgramHost(process, caller, self.settings, program_id, tools, signal, time_limit)
                 ran = host.run(request)
                 if session is not None and ran.usable:
                     session.keep(process, source, tools)
@@ -156,7 +157,7 @@ class Programs:
             return program.uses, program.errors
         self._interpreters.prepare()  # it starts while the program is checked
         known = dict.fromkeys([*(session.tools if session else ()), *(use.tool for use in program.uses)])
-        prelude = checker_text([core.signatures.of(name) for name in known], inputs)
+        prelude = checker_text([core.catalog.signatures.of(name) for name in known], inputs)
         errors = self._checkers.check(program, prelude, errors_stub(), previous, checker, deadline.until, signal)
         return program.uses, shorten_errors([*errors, *self._refused_tools(core, program.uses)])
 
@@ -216,7 +217,9 @@ class Programs:
 def _make_guard(context: ToolkitContext[Any], settings: ProgramSettings, packages: Sequence[str]) -> ProcessGuard:
     """The sandbox of programs: no network, no workspace, nothing to write but a private /tmp. The reduced tier is used
     only by name, and no program runs without a sandbox."""
-    roots = [package_folder(name) for name in ("toolkit", *packages)]
+    # Libraries may be outside the environment of the interpreter: on PYTHONPATH, or named in a .pth file.
+    libraries = [folder for folder in library_folders() if not any(is_below(folder, place) for place in SYSTEM)]
+    roots = [*(package_folder(name) for name in ("toolkit", *packages)), *libraries]
     if settings.workspace == "read-only":
         roots.append(context.workspace)
     return ProcessGuard(
@@ -282,7 +285,7 @@ def _known_tool(core: Core, name: str) -> dict[str, Any]:
         "attribute": info.attribute,
         "module": info.module if is_generated else None,
         "output": f"{info.prefix}Output",
-        "wire": dict(core.signatures.of(name).renamed),
+        "wire": dict(core.catalog.signatures.of(name).renamed),
     }
 
 

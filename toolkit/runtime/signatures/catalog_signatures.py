@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pkgutil
-from typing import TYPE_CHECKING, Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from toolkit.errors import GenerationError
 from toolkit.guard.imports.finder import remembered_file
@@ -11,6 +12,7 @@ from toolkit.runtime.signatures.generated_tool import read_signature
 
 if TYPE_CHECKING:
     from toolkit.runtime.catalog.catalog import Catalog, ToolInfo
+    from toolkit.runtime.functions.define import FunctionTool
     from toolkit.runtime.signatures.signature import ToolSignature
 
 
@@ -24,9 +26,24 @@ class CatalogSignatures:
     def of(self, name: str) -> ToolSignature:
         """The signature of a tool of the catalog."""
         if name not in self._made:
-            info = self._catalog.tools[name]
-            self._made[name] = read_signature(self._catalog.definitions[name], _model_text(info))
+            self._made[name] = self._make(name)
         return self._made[name]
+
+    def _make(self, name: str) -> ToolSignature:
+        function = self._catalog.function(name)
+        if function is not None:
+            from toolkit.runtime.signatures.function_tool import function_signature
+
+            return function_signature(cast("FunctionTool[..., Any]", function))
+        info = self._catalog.tools[name]
+        signature = read_signature(self._catalog.definitions[name], _model_text(info))
+        if not info.own_output:
+            return signature
+        from toolkit.runtime.signatures.python_types import TypeTexts
+
+        outputs = TypeTexts(info.prefix)
+        output = outputs.write(self._catalog.model(info, "Output"))
+        return replace(signature, output=output, output_classes=outputs.lines)
 
 
 def _model_text(info: ToolInfo) -> str:

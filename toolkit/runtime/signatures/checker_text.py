@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Final
 
 from toolkit.runtime.signatures.input_types import describe_inputs
+from toolkit.runtime.signatures.plain_types import parse_type, plain_text
 from toolkit.runtime.signatures.signature import ToolSignature
 
 _HEAD: Final = """from __future__ import annotations
@@ -36,7 +37,7 @@ def checker_text(signatures: Sequence[ToolSignature], inputs: Mapping[str, objec
     known = {_defined_name(line) for line in lines}
     lines.update(dict.fromkeys(line for line in given.classes if _defined_name(line) not in known))
     methods = [_method(tool) for tool in signatures]
-    fields = [f"    {name}: {_spell_type(kind)}" for name, kind in given.types.items()]
+    fields = [f"    {name}: {_spell(parse_type(kind))}" for name, kind in given.types.items()]
     return "".join(
         [
             _HEAD,
@@ -70,6 +71,7 @@ def spell_definition(line: str) -> str:
     node = ast.parse(line).body[0]
     if isinstance(node, ast.ClassDef):
         base = "_t.TypedDict" if node.bases else "_Model"
+        base += ", total=False" if node.keywords else ""
         fields = [
             f"    {ast.unparse(member.target)}: {_spell(member.annotation)}"
             for member in node.body
@@ -90,21 +92,10 @@ def spell_definition(line: str) -> str:
     return f"{ast.unparse(node.targets[0])} = _t.TypedDict({ast.unparse(name)}, {{{', '.join(rows)}}})"
 
 
-def _spell_type(text: str) -> str:
-    return _spell(ast.parse(text, mode="eval").body)
-
-
 def _spell(node: ast.expr | None) -> str:
+    """A type with the names of built-in types and of ``typing`` written through their modules."""
     assert node is not None
-    return ast.unparse(_Speller().visit(node))
-
-
-class _Speller(ast.NodeTransformer):
-    """Writes the names of built-in types and of ``typing`` through their modules."""
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        module = _SPELLED.get(node.id)
-        return node if module is None else ast.Attribute(ast.Name(module), node.id)
+    return plain_text(node, lambda name: f"{_SPELLED[name]}.{name}" if name in _SPELLED else name)
 
 
 def _defined_name(line: str) -> str:

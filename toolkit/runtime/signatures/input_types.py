@@ -6,7 +6,10 @@ import keyword
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from pydantic import BaseModel
+
 from toolkit.errors import SetupError
+from toolkit.runtime.signatures.python_types import TypeTexts
 
 _SCALARS: Final = {str: "str", bool: "bool", int: "int", float: "float", type(None): "None"}
 _MAX_DEPTH: Final = 8
@@ -28,16 +31,20 @@ def describe_inputs(inputs: Mapping[str, object]) -> InputTypes:
     for name in inputs:
         if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
             raise SetupError(f"the input {name!r} needs another name: a program reads it as `inputs.<name>`")
-    return InputTypes({name: _type_of(value, 0) for name, value in inputs.items()}, ())
+    models = TypeTexts("")
+    types = {name: _type_of(value, models, 0) for name, value in inputs.items()}
+    return InputTypes(types, models.lines)
 
 
-def _type_of(value: object, depth: int) -> str:
+def _type_of(value: object, models: TypeTexts, depth: int) -> str:
     if type(value) in _SCALARS:
         return _SCALARS[type(value)]
+    if isinstance(value, BaseModel):
+        return models.write(type(value))
     if depth < _MAX_DEPTH and isinstance(value, list | tuple):
-        return f"list[{_common([_type_of(item, depth + 1) for item in value])}]"
+        return f"list[{_common([_type_of(item, models, depth + 1) for item in value])}]"
     if depth < _MAX_DEPTH and isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
-        return f"dict[str, {_common([_type_of(item, depth + 1) for item in value.values()])}]"
+        return f"dict[str, {_common([_type_of(item, models, depth + 1) for item in value.values()])}]"
     return "Any"
 
 

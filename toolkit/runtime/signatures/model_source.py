@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from toolkit.runtime.signatures.plain_types import names_in, plain_type
+from toolkit.runtime.signatures.plain_types import names_in, parse_type, plain_text
+from toolkit.runtime.signatures.type_lines import alias_line, class_line
 
 CONTENT_OUTPUT: Final = "ContentOutput"
 """The base of outputs that have no schema. Signatures name it instead of the subclass, which adds nothing."""
@@ -61,21 +62,20 @@ def _definitions(body: Iterable[ast.stmt]) -> Iterator[tuple[str, ast.stmt]]:
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             yield node.targets[0].id, node
         elif isinstance(node, ast.If):
-            yield from _definitions(node.body)
+            yield from _definitions(node.body)  # `if TYPE_CHECKING:`
 
 
 def _class_line(node: ast.ClassDef) -> TypeLine:
     fields = {
-        member.target.id: plain_type(member.annotation)
+        member.target.id: plain_text(member.annotation)
         for member in node.body
         if isinstance(member, ast.AnnAssign) and isinstance(member.target, ast.Name) and member.target.id[:2] != "__"
     }
     base = node.bases[0] if node.bases else None
     if isinstance(base, ast.Subscript):  # ToolRootModel[...]
-        fields = {"root": plain_type(base.slice)}
-    bases = "(TypedDict)" if isinstance(base, ast.Name) and base.id == "TypedDict" else ""
-    body = "; ".join(f"{name}: {ast.unparse(kind)}" for name, kind in fields.items()) or "pass"
-    return TypeLine(f"class {node.name}{bases}: {body}", _mentions(fields.values()))
+        fields = {"root": plain_text(base.slice)}
+    is_dict = isinstance(base, ast.Name) and base.id == "TypedDict"
+    return TypeLine(class_line(node.name, fields, is_dict=is_dict), _mentions(fields.values()))
 
 
 def _alias_line(name: str, node: ast.stmt) -> TypeLine:
@@ -83,18 +83,17 @@ def _alias_line(name: str, node: ast.stmt) -> TypeLine:
     value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
     if not isinstance(value, ast.Call):
         assert value is not None
-        kind = plain_type(value)
-        return TypeLine(f"{name}: TypeAlias = {ast.unparse(kind)}", _mentions([kind]))
-    fields = value.args[1]
-    assert isinstance(fields, ast.Dict)
-    types = [plain_type(kind) for kind in fields.values]
-    rows = ", ".join(
-        f"{ast.unparse(key)}: {ast.unparse(kind)}"
-        for key, kind in zip(fields.keys, types, strict=True)
+        text = plain_text(value)
+        return TypeLine(alias_line(name, text), _mentions([text]))
+    keys = value.args[1]
+    assert isinstance(keys, ast.Dict)
+    fields = {
+        ast.literal_eval(key): plain_text(kind)
+        for key, kind in zip(keys.keys, keys.values, strict=True)
         if key is not None
-    )
-    return TypeLine(f"{name} = TypedDict({name!r}, {{{rows}}})", _mentions(types))
+    }
+    return TypeLine(class_line(name, fields, is_dict=True), _mentions(fields.values()))
 
 
-def _mentions(types: Iterable[ast.expr]) -> tuple[str, ...]:
-    return tuple(name for kind in types for name in names_in(kind))
+def _mentions(types: Iterable[str]) -> tuple[str, ...]:
+    return tuple(name for text in types for name in names_in(parse_type(text)))

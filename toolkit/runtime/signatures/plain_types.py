@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 _MEANING_FIRST: Final = frozenset({"Annotated", "DeclaredBySome"})
@@ -18,48 +18,51 @@ _RICH: Final = {
 }
 
 
-def plain_type(annotation: ast.expr) -> ast.expr:
-    """
-    >>> ast.unparse(plain_type(ast.parse("list[Annotated[Omissible[str], Field(min_length=1)]]", mode="eval").body))
-    'list[str | None]'
-    """
-    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
-        return plain_type(parse_type(annotation.value))
-    if isinstance(annotation, ast.Name):
-        return ast.Name(_RICH.get(annotation.id, annotation.id))
-    if isinstance(annotation, ast.BinOp):
-        return union([plain_type(annotation.left), plain_type(annotation.right)])
-    if not isinstance(annotation, ast.Subscript):
-        return annotation
-    name = annotation.value.id if isinstance(annotation.value, ast.Name) else ""
-    inner = annotation.slice.elts if isinstance(annotation.slice, ast.Tuple) else [annotation.slice]
-    if name == "Literal":
-        return annotation
-    if name in _MEANING_FIRST:
-        return plain_type(inner[0])
-    types = [plain_type(part) for part in inner]
-    if name in _OR_NONE:
-        return union([*types, ast.Constant(None)])
-    if name == "Union":
-        return union(types)
-    return ast.Subscript(annotation.value, types[0] if len(types) == 1 else ast.Tuple(types))
+def _as_it_is(name: str) -> str:
+    return name
 
 
 def parse_type(text: str) -> ast.expr:
     return ast.parse(text, mode="eval").body
 
 
-def union(types: list[ast.expr]) -> ast.expr:
-    """The types with ``|`` between them, each once."""
-    parts = {ast.unparse(part): part for each in types for part in _branches(each)}
-    joined, *others = parts.values()
-    for other in others:
-        joined = ast.BinOp(joined, ast.BitOr(), other)
-    return joined
+def plain_text(annotation: ast.expr, spell: Callable[[str], str] = _as_it_is) -> str:
+    """A type as text. ``spell`` says how a name is written.
+
+    >>> plain_text(parse_type("list[Annotated[Omissible[str], Field(min_length=1)]]"))
+    'list[str | None]'
+    """
+    return " | ".join(dict.fromkeys(text for part in _branches(annotation) for text in _texts(part, spell)))
+
+
+def _texts(node: ast.expr, spell: Callable[[str], str]) -> Iterator[str]:
+    """The branches of a type that has no ``|`` of its own."""
+    if isinstance(node, ast.Name):
+        yield spell(_RICH.get(node.id, node.id))
+    elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield plain_text(parse_type(node.value), spell)
+    elif not isinstance(node, ast.Subscript):
+        yield ast.unparse(node)
+    else:
+        yield from _subscript_texts(ast.unparse(node.value), node.slice, spell)
+
+
+def _subscript_texts(name: str, inside: ast.expr, spell: Callable[[str], str]) -> Iterator[str]:
+    parts = inside.elts if isinstance(inside, ast.Tuple) else [inside]
+    if name == "Literal":
+        yield f"{spell(name)}[{', '.join(map(ast.unparse, parts))}]"
+    elif name in _MEANING_FIRST:
+        yield plain_text(parts[0], spell)
+    elif name in _OR_NONE or name == "Union":
+        yield from (plain_text(part, spell) for part in parts)
+        if name != "Union":
+            yield "None"
+    else:
+        yield f"{spell(name)}[{', '.join(plain_text(part, spell) for part in parts)}]"
 
 
 def _branches(node: ast.expr) -> list[ast.expr]:
-    """What stands between the ``|`` of a type. A union of a thousand types is that deep, so this is a loop."""
+    """What stands between the ``|`` of a type. A union of hundreds of types is that deep, so this is a loop."""
     found: list[ast.expr] = []
     while isinstance(node, ast.BinOp):
         found.append(node.right)
@@ -67,11 +70,12 @@ def _branches(node: ast.expr) -> list[ast.expr]:
     return [node, *reversed(found)]
 
 
-def names_in(node: ast.AST) -> Iterator[str]:
-    """The names that a type mentions, in order."""
-    if isinstance(node, ast.Name):
-        yield node.id
-    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == "Literal":
-        return
-    for child in ast.iter_child_nodes(node):
-        yield from names_in(child)
+def names_in(node: ast.expr) -> Iterator[str]:
+    """The names that a plain type mentions, in order."""
+    for part in _branches(node):
+        if isinstance(part, ast.Name):
+            yield part.id
+        elif isinstance(part, ast.Subscript) and ast.unparse(part.value) != "Literal":
+            yield from names_in(part.value)
+            for inner in part.slice.elts if isinstance(part.slice, ast.Tuple) else [part.slice]:
+                yield from names_in(inner)

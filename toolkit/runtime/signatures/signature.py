@@ -10,7 +10,7 @@ from toolkit.visible import hidden_pattern
 
 MAX_DOC: Final = 160
 """The most characters of a tool's one line."""
-_SENTENCE: Final = re.compile(r"(?<=[.!?])\s+(?=[^a-z])")
+_SENTENCE: Final = re.compile(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)\s+(?=[^a-z])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +25,19 @@ class ToolSignature:
     """The keyword parameters with types and defaults; ``...`` is the default of one that may be left out and has none."""
     output: str
     """The return type."""
-    classes: tuple[str, ...]
-    """Each class or alias that the signature mentions, directly or not, as one line of Python."""
+    argument_classes: tuple[str, ...]
+    """Each class or alias that the parameters mention, directly or not, as one line of Python."""
+    output_classes: tuple[str, ...]
+    """The same for the return type."""
     doc: str
     """The first sentence of the description."""
     renamed: tuple[tuple[str, str], ...] = ()
     """Parameters whose Python name is not their name on the wire: both names."""
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Every class and alias that the signature mentions."""
+        return (*self.argument_classes, *self.output_classes)
 
 
 def first_sentence(text: str) -> str:

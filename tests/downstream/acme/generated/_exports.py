@@ -21,6 +21,7 @@ if _typing.TYPE_CHECKING:
     from toolkit.generated.models.bash import BashArgs as BashArgs, BashInput as BashInput, BashOutput as BashOutput
     from .models.best_offer import BestOfferArgs as BestOfferArgs, BestOfferInput as BestOfferInput, BestOfferOutput as BestOfferOutput
     from .models.count_words import CountWordsArgs as CountWordsArgs, CountWordsInput as CountWordsInput, CountWordsOutput as CountWordsOutput
+    from toolkit.generated.models.describe_tools import DescribeToolsArgs as DescribeToolsArgs, DescribeToolsInput as DescribeToolsInput, DescribeToolsInputName as DescribeToolsInputName, DescribeToolsOutput as DescribeToolsOutput
     from toolkit.generated.models.done import DoneArgs as DoneArgs, DoneInput as DoneInput, DoneOutput as DoneOutput
     from toolkit.generated.models.edit import EditArgs as EditArgs, EditInput as EditInput, EditOutput as EditOutput
     from toolkit.generated.models.exec_command import ExecCommandArgs as ExecCommandArgs, ExecCommandInput as ExecCommandInput, ExecCommandOutput as ExecCommandOutput
@@ -39,6 +40,7 @@ if _typing.TYPE_CHECKING:
     from .models.quote import QuoteArgs as QuoteArgs, QuoteArgsLine as QuoteArgsLine, QuoteInput as QuoteInput, QuoteInputLine as QuoteInputLine, QuoteOutput as QuoteOutput
     from toolkit.generated.models.read_file import ReadFileArgs as ReadFileArgs, ReadFileInput as ReadFileInput, ReadFileOutput as ReadFileOutput
     from toolkit.generated.models.run_program import RunProgramArgs as RunProgramArgs, RunProgramInput as RunProgramInput, RunProgramOutput as RunProgramOutput, RunProgramOutputCall as RunProgramOutputCall, RunProgramOutputError as RunProgramOutputError
+    from toolkit.generated.models.search_tools import SearchToolsArgs as SearchToolsArgs, SearchToolsInput as SearchToolsInput, SearchToolsOutput as SearchToolsOutput, SearchToolsOutputMatch as SearchToolsOutputMatch
     from .models.shapes_search import ShapesSearchArgs as ShapesSearchArgs, ShapesSearchInput as ShapesSearchInput, ShapesSearchOutput as ShapesSearchOutput
     from .models.shout import ShoutArgs as ShoutArgs, ShoutInput as ShoutInput, ShoutOutput as ShoutOutput
     from toolkit.generated.models.task import TaskArgs as TaskArgs, TaskInput as TaskInput, TaskOutput as TaskOutput
@@ -56,6 +58,7 @@ else:
         "toolkit.generated.models.bash": "BashArgs BashInput BashOutput",
         ".models.best_offer": "BestOfferArgs BestOfferInput BestOfferOutput",
         ".models.count_words": "CountWordsArgs CountWordsInput CountWordsOutput",
+        "toolkit.generated.models.describe_tools": "DescribeToolsArgs DescribeToolsInput DescribeToolsInputName DescribeToolsOutput",
         "toolkit.generated.models.done": "DoneArgs DoneInput DoneOutput",
         "toolkit.generated.models.edit": "EditArgs EditInput EditOutput",
         "toolkit.generated.models.exec_command": "ExecCommandArgs ExecCommandInput ExecCommandOutput",
@@ -74,6 +77,7 @@ else:
         ".models.quote": "QuoteArgs QuoteArgsLine QuoteInput QuoteInputLine QuoteOutput",
         "toolkit.generated.models.read_file": "ReadFileArgs ReadFileInput ReadFileOutput",
         "toolkit.generated.models.run_program": "RunProgramArgs RunProgramInput RunProgramOutput RunProgramOutputCall RunProgramOutputError",
+        "toolkit.generated.models.search_tools": "SearchToolsArgs SearchToolsInput SearchToolsOutput SearchToolsOutputMatch",
         ".models.shapes_search": "ShapesSearchArgs ShapesSearchInput ShapesSearchOutput",
         ".models.shout": "ShoutArgs ShoutInput ShoutOutput",
         "toolkit.generated.models.task": "TaskArgs TaskInput TaskOutput",

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from toolkit.generated.models.bash import BashArgs, BashInput, BashOutput
     from .models.best_offer import BestOfferArgs, BestOfferInput, BestOfferOutput
     from .models.count_words import CountWordsArgs, CountWordsInput, CountWordsOutput
+    from toolkit.generated.models.describe_tools import DescribeToolsArgs, DescribeToolsInput, DescribeToolsOutput
     from toolkit.generated.models.done import DoneArgs, DoneInput, DoneOutput
     from toolkit.generated.models.edit import EditArgs, EditInput, EditOutput
     from toolkit.generated.models.exec_command import ExecCommandArgs, ExecCommandInput, ExecCommandOutput
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from .models.quote import QuoteArgs, QuoteArgsLine, QuoteInput, QuoteOutput
     from toolkit.generated.models.read_file import ReadFileArgs, ReadFileInput, ReadFileOutput
     from toolkit.generated.models.run_program import RunProgramArgs, RunProgramInput, RunProgramOutput
+    from toolkit.generated.models.search_tools import SearchToolsArgs, SearchToolsInput, SearchToolsOutput
     from .models.shapes_search import ShapesSearchArgs, ShapesSearchInput, ShapesSearchOutput
     from .models.shout import ShoutArgs, ShoutInput, ShoutOutput
     from toolkit.generated.models.task import TaskArgs, TaskInput, TaskOutput
@@ -135,6 +137,17 @@ class AsyncTools:
         :param text: The text.
         """
         return await self._call("count-words", {"text": text})
+
+    async def describe_tools(
+        self,
+        *,
+        names: builtins.list[str],
+    ) -> DescribeToolsOutput:
+        """Show typed Python signatures of tools, with every parameter and what they return.
+
+        :param names: Names of tools.
+        """
+        return await self._call("describe_tools", {"names": names})
 
     async def done(
         self,
@@ -431,14 +444,27 @@ class AsyncTools:
         self,
         *,
         source: str,
-        inputs: dict[str, Any] | Omit = OMIT,
+        inputs: dict[str, str] | Omit = OMIT,
     ) -> RunProgramOutput:
         """Run a short Python program that calls tools as tools.name(...). It is type-checked first: mistakes come back by line, and nothing has run.
 
         :param source: The text of the program.
-        :param inputs: Values that the program reads as inputs.name.
+        :param inputs: Texts that the program reads as inputs.name, so that they need no quotes in its source.
         """
         return await self._call("run_program", {"source": source, "inputs": inputs})
+
+    async def search_tools(
+        self,
+        *,
+        query: str,
+        limit: int = 10,
+    ) -> SearchToolsOutput:
+        """Find tools by words in their names, descriptions and parameters, the best match first.
+
+        :param query: Words that say what the tool should do.
+        :param limit: Maximum number of tools to return.
+        """
+        return await self._call("search_tools", {"query": query, "limit": limit})
 
     async def shapes_search(
         self,
@@ -663,6 +689,10 @@ class AsyncAcmeToolkit(AsyncRunner):
         ) -> ToolMessage[Literal["count-words"], CountWordsOutput]: ...
         @overload
         async def invoke(
+            self, name: Literal["describe_tools"], args: DescribeToolsInput | DescribeToolsArgs
+        ) -> ToolMessage[Literal["describe_tools"], DescribeToolsOutput]: ...
+        @overload
+        async def invoke(
             self, name: Literal["done"], args: DoneInput | DoneArgs
         ) -> ToolMessage[Literal["done"], DoneOutput]: ...
         @overload
@@ -733,6 +763,10 @@ class AsyncAcmeToolkit(AsyncRunner):
         async def invoke(
             self, name: Literal["run_program"], args: RunProgramInput | RunProgramArgs
         ) -> ToolMessage[Literal["run_program"], RunProgramOutput]: ...
+        @overload
+        async def invoke(
+            self, name: Literal["search_tools"], args: SearchToolsInput | SearchToolsArgs
+        ) -> ToolMessage[Literal["search_tools"], SearchToolsOutput]: ...
         @overload
         async def invoke(
             self, name: Literal["shapes_search"], args: ShapesSearchInput | ShapesSearchArgs

@@ -53,6 +53,14 @@ CATALOG: Final = Catalog(
             parallel=True,
         ),
         ToolInfo(
+            name="describe_tools",
+            attribute="describe_tools",
+            module="toolkit.generated.models.describe_tools",
+            prefix="DescribeTools",
+            parallel=True,
+            must_be_named=True,
+        ),
+        ToolInfo(
             name="done",
             attribute="done",
             module="toolkit.generated.models.done",
@@ -200,6 +208,15 @@ CATALOG: Final = Catalog(
             module="toolkit.generated.models.run_program",
             prefix="RunProgram",
             required=("execute",),
+            must_be_named=True,
+        ),
+        ToolInfo(
+            name="search_tools",
+            attribute="search_tools",
+            module="toolkit.generated.models.search_tools",
+            prefix="SearchTools",
+            parallel=True,
+            must_be_named=True,
         ),
         ToolInfo(
             name="shapes_search",

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from toolkit.generated.models.bash import BashArgs, BashInput, BashOutput
     from .models.best_offer import BestOfferArgs, BestOfferInput, BestOfferOutput
     from .models.count_words import CountWordsArgs, CountWordsInput, CountWordsOutput
+    from toolkit.generated.models.describe_tools import DescribeToolsArgs, DescribeToolsInput, DescribeToolsOutput
     from toolkit.generated.models.done import DoneArgs, DoneInput, DoneOutput
     from toolkit.generated.models.edit import EditArgs, EditInput, EditOutput
     from toolkit.generated.models.exec_command import ExecCommandArgs, ExecCommandInput, ExecCommandOutput
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from .models.quote import QuoteArgs, QuoteArgsLine, QuoteInput, QuoteOutput
     from toolkit.generated.models.read_file import ReadFileArgs, ReadFileInput, ReadFileOutput
     from toolkit.generated.models.run_program import RunProgramArgs, RunProgramInput, RunProgramOutput
+    from toolkit.generated.models.search_tools import SearchToolsArgs, SearchToolsInput, SearchToolsOutput
     from .models.shapes_search import ShapesSearchArgs, ShapesSearchInput, ShapesSearchOutput
     from .models.shout import ShoutArgs, ShoutInput, ShoutOutput
     from toolkit.generated.models.task import TaskArgs, TaskInput, TaskOutput
@@ -135,6 +137,17 @@ class Tools:
         :param text: The text.
         """
         return self._call("count-words", {"text": text})
+
+    def describe_tools(
+        self,
+        *,
+        names: builtins.list[str],
+    ) -> DescribeToolsOutput:
+        """Show typed Python signatures of tools, with every parameter and what they return.
+
+        :param names: Names of tools.
+        """
+        return self._call("describe_tools", {"names": names})
 
     def done(
         self,
@@ -431,14 +444,27 @@ class Tools:
         self,
         *,
         source: str,
-        inputs: dict[str, Any] | Omit = OMIT,
+        inputs: dict[str, str] | Omit = OMIT,
     ) -> RunProgramOutput:
         """Run a short Python program that calls tools as tools.name(...). It is type-checked first: mistakes come back by line, and nothing has run.
 
         :param source: The text of the program.
-        :param inputs: Values that the program reads as inputs.name.
+        :param inputs: Texts that the program reads as inputs.name, so that they need no quotes in its source.
         """
         return self._call("run_program", {"source": source, "inputs": inputs})
+
+    def search_tools(
+        self,
+        *,
+        query: str,
+        limit: int = 10,
+    ) -> SearchToolsOutput:
+        """Find tools by words in their names, descriptions and parameters, the best match first.
+
+        :param query: Words that say what the tool should do.
+        :param limit: Maximum number of tools to return.
+        """
+        return self._call("search_tools", {"query": query, "limit": limit})
 
     def shapes_search(
         self,
@@ -658,6 +684,10 @@ class AcmeToolkit(Runner):
         ) -> ToolMessage[Literal["count-words"], CountWordsOutput]: ...
         @overload
         def invoke(
+            self, name: Literal["describe_tools"], args: DescribeToolsInput | DescribeToolsArgs
+        ) -> ToolMessage[Literal["describe_tools"], DescribeToolsOutput]: ...
+        @overload
+        def invoke(
             self, name: Literal["done"], args: DoneInput | DoneArgs
         ) -> ToolMessage[Literal["done"], DoneOutput]: ...
         @overload
@@ -728,6 +758,10 @@ class AcmeToolkit(Runner):
         def invoke(
             self, name: Literal["run_program"], args: RunProgramInput | RunProgramArgs
         ) -> ToolMessage[Literal["run_program"], RunProgramOutput]: ...
+        @overload
+        def invoke(
+            self, name: Literal["search_tools"], args: SearchToolsInput | SearchToolsArgs
+        ) -> ToolMessage[Literal["search_tools"], SearchToolsOutput]: ...
         @overload
         def invoke(
             self, name: Literal["shapes_search"], args: ShapesSearchInput | ShapesSearchArgs

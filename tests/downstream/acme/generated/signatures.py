@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from toolkit.generated.models.bash import BashArgs, BashInput, BashOutput
     from .models.best_offer import BestOfferArgs, BestOfferInput, BestOfferOutput
     from .models.count_words import CountWordsArgs, CountWordsInput, CountWordsOutput
+    from toolkit.generated.models.describe_tools import DescribeToolsArgs, DescribeToolsInput, DescribeToolsOutput
     from toolkit.generated.models.done import DoneArgs, DoneInput, DoneOutput
     from toolkit.generated.models.edit import EditArgs, EditInput, EditOutput
     from toolkit.generated.models.exec_command import ExecCommandArgs, ExecCommandInput, ExecCommandOutput
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from .models.quote import QuoteArgs, QuoteInput, QuoteOutput
     from toolkit.generated.models.read_file import ReadFileArgs, ReadFileInput, ReadFileOutput
     from toolkit.generated.models.run_program import RunProgramArgs, RunProgramInput, RunProgramOutput
+    from toolkit.generated.models.search_tools import SearchToolsArgs, SearchToolsInput, SearchToolsOutput
     from .models.shapes_search import ShapesSearchArgs, ShapesSearchInput, ShapesSearchOutput
     from .models.shout import ShoutArgs, ShoutInput, ShoutOutput
     from toolkit.generated.models.task import TaskArgs, TaskInput, TaskOutput
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
             "bash": Signature[BashInput | BashArgs, BashOutput],
             "best_offer": Signature[BestOfferInput | BestOfferArgs, BestOfferOutput],
             "count-words": Signature[CountWordsInput | CountWordsArgs, CountWordsOutput],
+            "describe_tools": Signature[DescribeToolsInput | DescribeToolsArgs, DescribeToolsOutput],
             "done": Signature[DoneInput | DoneArgs, DoneOutput],
             "edit": Signature[EditInput | EditArgs, EditOutput],
             "exec_command": Signature[ExecCommandInput | ExecCommandArgs, ExecCommandOutput],
@@ -74,6 +77,7 @@ if TYPE_CHECKING:
             "quote": Signature[QuoteInput | QuoteArgs, QuoteOutput],
             "read_file": Signature[ReadFileInput | ReadFileArgs, ReadFileOutput],
             "run_program": Signature[RunProgramInput | RunProgramArgs, RunProgramOutput],
+            "search_tools": Signature[SearchToolsInput | SearchToolsArgs, SearchToolsOutput],
             "shapes_search": Signature[ShapesSearchInput | ShapesSearchArgs, ShapesSearchOutput],
             "shout": Signature[ShoutInput | ShoutArgs, ShoutOutput],
             "task": Signature[TaskInput | TaskArgs, TaskOutput],

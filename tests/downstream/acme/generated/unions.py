@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from toolkit.generated.models.bash import BashInput, BashOutput
     from .models.best_offer import BestOfferInput, BestOfferOutput
     from .models.count_words import CountWordsInput, CountWordsOutput
+    from toolkit.generated.models.describe_tools import DescribeToolsInput, DescribeToolsOutput
     from toolkit.generated.models.done import DoneInput, DoneOutput
     from toolkit.generated.models.edit import EditInput, EditOutput
     from toolkit.generated.models.exec_command import ExecCommandInput, ExecCommandOutput
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from .models.quote import QuoteInput, QuoteOutput
     from toolkit.generated.models.read_file import ReadFileInput, ReadFileOutput
     from toolkit.generated.models.run_program import RunProgramInput, RunProgramOutput
+    from toolkit.generated.models.search_tools import SearchToolsInput, SearchToolsOutput
     from .models.shapes_search import ShapesSearchInput, ShapesSearchOutput
     from .models.shout import ShoutInput, ShoutOutput
     from toolkit.generated.models.task import TaskInput, TaskOutput
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
         ToolMessage[Literal["bash"], BashOutput],
         ToolMessage[Literal["best_offer"], BestOfferOutput],
         ToolMessage[Literal["count-words"], CountWordsOutput],
+        ToolMessage[Literal["describe_tools"], DescribeToolsOutput],
         ToolMessage[Literal["done"], DoneOutput],
         ToolMessage[Literal["edit"], EditOutput],
         ToolMessage[Literal["exec_command"], ExecCommandOutput],
@@ -65,6 +68,7 @@ if TYPE_CHECKING:
         ToolMessage[Literal["quote"], QuoteOutput],
         ToolMessage[Literal["read_file"], ReadFileOutput],
         ToolMessage[Literal["run_program"], RunProgramOutput],
+        ToolMessage[Literal["search_tools"], SearchToolsOutput],
         ToolMessage[Literal["shapes_search"], ShapesSearchOutput],
         ToolMessage[Literal["shout"], ShoutOutput],
         ToolMessage[Literal["task"], TaskOutput],
@@ -82,6 +86,7 @@ if TYPE_CHECKING:
         ParsedCall[Literal["bash"], BashInput],
         ParsedCall[Literal["best_offer"], BestOfferInput],
         ParsedCall[Literal["count-words"], CountWordsInput],
+        ParsedCall[Literal["describe_tools"], DescribeToolsInput],
         ParsedCall[Literal["done"], DoneInput],
         ParsedCall[Literal["edit"], EditInput],
         ParsedCall[Literal["exec_command"], ExecCommandInput],
@@ -100,6 +105,7 @@ if TYPE_CHECKING:
         ParsedCall[Literal["quote"], QuoteInput],
         ParsedCall[Literal["read_file"], ReadFileInput],
         ParsedCall[Literal["run_program"], RunProgramInput],
+        ParsedCall[Literal["search_tools"], SearchToolsInput],
         ParsedCall[Literal["shapes_search"], ShapesSearchInput],
         ParsedCall[Literal["shout"], ShoutInput],
         ParsedCall[Literal["task"], TaskInput],

@@ -9,15 +9,14 @@ passed through a function that makes their values ``Any``. Checkers would join t
 from __future__ import annotations
 
 import ast
-import io
 import re
 import tokenize
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from toolkit.runtime.programs.gate import ParsedProgram, char_column, parse_tree, split_lines
 from toolkit.runtime.programs.result import ProgramError
+from toolkit.runtime.programs.syntax.gate import ParsedProgram, char_column, parse_tree, split_lines
 
 PROBE: Final = "probe_of_the_checker"
 """An attribute that no text has, in the line before a program: a checker that does not report it did not get there."""
@@ -140,8 +139,8 @@ def _lines_inside_strings(tree: ast.Module) -> set[int]:
 
 def _remove_comments(lines: list[str]) -> None:
     """Blank out comments: some of them tell checkers to look away."""
-    readline = io.StringIO("\n".join(lines)).readline
-    for token in tokenize.generate_tokens(readline):
+    rest = iter([f"{line}\n" for line in lines])
+    for token in tokenize.generate_tokens(lambda: next(rest, "")):
         if token.type == tokenize.COMMENT:
             line, column = token.start
             lines[line - 1] = lines[line - 1][:column]
@@ -180,5 +179,9 @@ def _kind(node: ast.expr) -> object:
             return str
         case ast.Call():
             return ast.dump(node.func)
+        case ast.Attribute():
+            return node.attr
+        case ast.Name():
+            return node.id
         case _:
             return type(node)

@@ -28,10 +28,10 @@ from toolkit.runtime.programs.check.messages import CheckerFinding
 from toolkit.runtime.programs.check.wording import word_findings
 from toolkit.runtime.programs.error_list import shorten_errors
 from toolkit.runtime.programs.frames import BrokenFrame, Frame
-from toolkit.runtime.programs.gate import ParsedProgram
 from toolkit.runtime.programs.process import FramedProcess, ProcessEnded
 from toolkit.runtime.programs.result import ProgramError
 from toolkit.runtime.programs.settings import Checker
+from toolkit.runtime.programs.syntax.gate import ParsedProgram
 
 if TYPE_CHECKING:
     from toolkit.guard.process.guard import ProcessGuard

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import metadata
 from typing import Final, Literal, TypeAlias, get_args
 
@@ -27,6 +28,7 @@ class InstalledChecker:
     """The file of its command; empty if it has none."""
 
 
+@lru_cache
 def find_checker(choice: Checker) -> InstalledChecker:
     """The checker for a choice other than ``off``; ``SetupError`` if it is not installed."""
     if choice not in get_args(Checker):

@@ -42,9 +42,9 @@ _PATTERNS: Final = {
     ),
     "name": ("Name {name} is not defined", "Name {name} used when not defined", "Could not find name {name}"),
     "unknown_argument": (
+        "Unexpected keyword argument {name} in function {function}",
         "Unexpected keyword argument {name}(?: for {callable}{function}{of})?",
         "Argument {name} does not match any known parameter of {callable}{function}",
-        "Unexpected keyword argument {name} in function {function}",
     ),
     "not_ordered": (
         'Missing named argument "key" for "sort" of "list"',
@@ -84,6 +84,7 @@ _PATTERNS: Final = {
         "Unsupported operand types for (?P<op>\\S+|not in) \\({left} and {right}\\)",
         'No overload variant of "(?P<op>__\\w+__)" of {left} matches argument type {right}',
         "Operator {op} is not supported between objects of type {left} and {right}",
+        "Operator {op} is not supported between two objects of type {left}",
         "{op} is not supported between {left} and {right}",
     ),
     "one_operand": (
@@ -142,6 +143,7 @@ _PATTERNS: Final = {
         "No overload variant of {function}{of} matches argument types? .*",
         "No overload of {callable}{function} matches arguments",
         "No matching overload found for function {function} called with arguments: .*",
+        "Argument {name} to {callable}{function}{of} has incompatible type overloaded function; .*",
     ),
     "not_an_error": (
         "Recursive types are not allowed at function scope.*",
@@ -184,7 +186,7 @@ def classify(message: str) -> Mistake:
 
 
 def _compile(pattern: str) -> re.Pattern[str]:
-    text = pattern.replace("{callable}", _CALLABLE).replace("{of}", "(?: of `[^`]*`)?").replace('"', "`")
+    text = pattern.replace("{callable}", _CALLABLE).replace("{of}", "(?: of `(?P<owner>[^`]*)`)?").replace('"', "`")
     text = text.replace("{names}", "(?P<names>`[^`]+`(?:(?:, | and )`[^`]+`)*)")
     text = re.sub(r"\{(\w+)\}", r"`(?P<\1>[^`\n]*)`", text)
     return re.compile(rf"{text}(?:[;.\n ]|$)")

@@ -46,11 +46,11 @@ def read_prelude(prelude: str) -> PreludeFacts:
 def _parameters(tool: ast.FunctionDef) -> dict[str, str]:
     """Types as a program would write them: without the modules that the prelude writes before them."""
     return {
-        one.arg: ast.unparse(_Plain().visit(one.annotation)) if one.annotation else "Any"
+        one.arg: ast.unparse(_WithoutModules().visit(one.annotation)) if one.annotation else "Any"
         for one in tool.args.kwonlyargs
     }
 
 
-class _Plain(ast.NodeTransformer):
+class _WithoutModules(ast.NodeTransformer):
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         return ast.Name(node.attr)

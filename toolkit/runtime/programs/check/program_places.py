@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import Final, NamedTuple
 
-from toolkit.runtime.programs.gate import bound_names, char_column
+from toolkit.runtime.programs.syntax.gate import bound_names, char_column
 
 _SIGNS: Final[dict[type[ast.AST], str]] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
@@ -19,6 +20,7 @@ class CallArgument(NamedTuple):
 
     function: str
     name: str | int
+    is_of_tool: bool
 
 
 class ProgramPlaces:
@@ -30,6 +32,7 @@ class ProgramPlaces:
         self._calls: Final = [node for node in nodes if isinstance(node, ast.Call)]
         self._operations: Final = [node for node in nodes if isinstance(node, ast.BinOp | ast.Compare | ast.AugAssign)]
         self._attributes: Final = [node for node in nodes if isinstance(node, ast.Attribute)]
+        self._assignments: Final = [node for node in nodes if isinstance(node, ast.Assign)]
         self.bound: Final = {name for node in nodes for name in bound_names(node)}
 
     def argument_at(self, line: int, column: int) -> CallArgument | None:
@@ -43,8 +46,21 @@ class ProgramPlaces:
             for node, name in arguments:
                 start = self._start(node)
                 if self._covers(node, line, column) and (found is None or start >= found[0]):
-                    found = start, CallArgument(_function_name(call), name)
+                    found = start, CallArgument(_function_name(call), name, _calls_tool(call))
         return None if found is None else found[1]
+
+    def values_at(self, line: int, column: int) -> list[object]:
+        """The values that the variable at a place may have, if it is assigned nothing but constants."""
+        text = self._lines[line - 1][column - 1 :]
+        found = re.match(r"(?:\w+\s*=\s*)?(\w+)", text)
+        values: list[object] = []
+        for node in self._assignments:
+            if found and any(isinstance(target, ast.Name) and target.id == found[1] for target in node.targets):
+                options = [node.value.body, node.value.orelse] if isinstance(node.value, ast.IfExp) else [node.value]
+                if not all(isinstance(option, ast.Constant) for option in options):
+                    return []
+                values += [option.value for option in options if isinstance(option, ast.Constant)]
+        return values
 
     def function_at(self, line: int, column: int) -> str | None:
         """What the innermost call at a place calls."""
@@ -68,7 +84,7 @@ class ProgramPlaces:
                 return ast.unparse(node.value)
         return None
 
-    def orders_by_get(self, line: int) -> bool:
+    def orders_by_method(self, line: int) -> bool:
         """Whether a line has ``max(counts, key=counts.get)`` or the like, which is right, but not for checkers."""
         return any(
             call.lineno <= line <= (call.end_lineno or call.lineno)
@@ -88,3 +104,10 @@ class ProgramPlaces:
 def _function_name(call: ast.Call) -> str:
     """The last name of what is called."""
     return call.func.attr if isinstance(call.func, ast.Attribute) else ast.unparse(call.func)
+
+
+def _calls_tool(call: ast.Call) -> bool:
+    match call.func:
+        case ast.Attribute(value=ast.Name(id="tools" | "atools")):
+            return True
+    return False

@@ -17,7 +17,7 @@ def plain_type(text: str) -> str:
     >>> plain_type('Literal["a"] | None'), plain_type("CoroutineType[Any, Any, ReadFileOutput]")
     ('str | None', 'coroutine')
     """
-    text = text.removesuffix("*").replace("Unknown", "Any").replace("NoneType", "None")
+    text = text.removesuffix("*").replace("Unknown", "Any").replace("NoneType", "None").replace("LiteralString", "str")
     if _COROUTINE.match(text):
         return "coroutine"
     text = _LITERAL.sub(lambda found: " | ".join(dict.fromkeys(_kinds(found[1]))), text)

@@ -6,22 +6,21 @@ import ast
 import builtins
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from difflib import SequenceMatcher
 from typing import Final, TypeAlias
 
-from toolkit.errors import find_near_miss
-from toolkit.runtime.programs.allowed_imports import ALLOWED_IMPORTS, ERROR_CLASSES
 from toolkit.runtime.programs.check.messages import CheckerFinding, Mistake, classify
 from toolkit.runtime.programs.check.prelude_facts import PreludeFacts, read_prelude
-from toolkit.runtime.programs.check.program_places import ProgramPlaces
+from toolkit.runtime.programs.check.program_places import CallArgument, ProgramPlaces
 from toolkit.runtime.programs.check.type_texts import base_type, choices, is_coroutine, may_be_none, plain_type
 from toolkit.runtime.programs.result import ProgramError
+from toolkit.runtime.programs.syntax.allowed_imports import ALLOWED_IMPORTS, ERROR_CLASSES
+from toolkit.runtime.programs.syntax.near_names import find_good_guess
 
 _MAX_NAMED: Final = 15
 _MAX_TEXT: Final = 300
-_GOOD_GUESS: Final = 0.7
 _MAX_FINDINGS: Final = 200
 _CHANGES_CONTAINER: Final = frozenset(["add", "append", "appendleft", "extend", "insert", "setdefault", "update"])
+_ORDERING: Final = frozenset(["max", "min", "nlargest", "nsmallest", "sort", "sorted"])
 _COMES_FROM: Final = {
     **dict.fromkeys(
         ("Any", "Callable", "Iterable", "Literal", "NamedTuple", "Optional", "TypedDict", "Union"), "typing"
@@ -54,7 +53,8 @@ def word_findings(
         if sentence:
             errors.setdefault((finding.line, sentence), ProgramError(finding.line, finding.column, sentence, "type"))
     if len(ordered) > _MAX_FINDINGS:
-        errors[0, ""] = ProgramError(ordered[_MAX_FINDINGS].line, 0, "there are many more errors from here on", "type")
+        line, column, _, _ = ordered[_MAX_FINDINGS]
+        errors[0, ""] = ProgramError(line, column, "there are many more errors from here on", "type")
     return list(errors.values())
 
 
@@ -88,9 +88,11 @@ class _Words:
     def word(self, finding: CheckerFinding, mistake: Mistake) -> str:
         """The sentence for a finding; empty if it is not a reason to refuse the program."""
         kind, parts = mistake
-        if kind == "not_an_error" or "@" in parts.get("type", ""):  # ty repeats some findings for the generic class
+        if kind == "not_an_error" or re.search(
+            r"\b_\w*@", parts.get("type", "")
+        ):  # ty repeats some for the generic class
             return ""
-        if kind in ("argument_type", "overload", "return_type") and self._places.orders_by_get(finding.line):
+        if kind in ("argument_type", "overload") and self._is_right_order(finding, parts):
             return ""
         if not kind:
             return _own_text(finding.message)
@@ -148,7 +150,7 @@ class _Words:
 
     def _unknown_argument(self, finding: CheckerFinding, parts: dict[str, str]) -> str:
         name, function = parts["name"], self._function(finding, parts)
-        return f'{function} has no argument "{name}"{_hint(name, self._facts.tools.get(function, ()))}'
+        return f'{function} has no argument "{name}"{_hint(name, self._parameters(finding, parts))}'
 
     def _missing_argument(self, finding: CheckerFinding, parts: dict[str, str]) -> str:
         names = re.findall("`([^`]+)`", parts["names"])
@@ -156,31 +158,40 @@ class _Words:
         return f"{self._function(finding, parts)} needs {what}"
 
     def _positional(self, finding: CheckerFinding, parts: dict[str, str]) -> str:
-        function = self._function(finding, parts)
-        parameters = self._facts.tools.get(function)
+        function, parameters = self._function(finding, parts), self._parameters(finding, parts)
         if parameters:
             return f"{function} takes its arguments by name: {function}({next(iter(parameters))}=...)"
         return f"too many positional arguments for {function}"
 
     def _argument_type(self, finding: CheckerFinding, parts: dict[str, str]) -> str:
-        function, got = self._function(finding, parts), parts["got"]
-        if function in _CHANGES_CONTAINER:
+        function, parameters = self._function(finding, parts), self._parameters(finding, parts)
+        if function in _CHANGES_CONTAINER and not parameters:
             return ""  # a list or dict of the program itself may hold what it likes
         found = self._places.argument_at(finding.line, finding.column)
         name = found.name if found else parts.get("name", "")
-        expected = self._facts.tools.get(function, {}).get(str(name)) or parts["expected"]
+        expected = parameters.get(str(name)) or parts["expected"]
+        values = [repr(value) for value in self._places.values_at(finding.line, finding.column)]
+        if values and set(values) <= set(choices(expected)):
+            return ""  # mypy takes a variable with a text for any text
         which = f'the argument "{name}"' if isinstance(name, str) and name else f"argument {name or 1}"
-        return f"{which} of {function} {_must_be(expected, got)}"
+        return f"{which} of {function} {_must_be(expected, parts['got'])}"
 
     def _argument_item(self, finding: CheckerFinding, parts: dict[str, str]) -> str:
         """mypy looks into lists and dicts that are written as arguments."""
         found = self._places.argument_at(finding.line, finding.column)
-        if found is None or found.function in _CHANGES_CONTAINER:
-            return "" if found else f"this value has an item of the wrong type: number {int(parts['index']) + 1}"
-        expected = self._facts.tools.get(found.function, {}).get(str(found.name))
+        number = int(parts["index"]) + 1
+        if found is None:
+            return f"this value has an item of the wrong type: number {number}"
+        if found.is_of_tool:
+            return f"{self._tool_argument(found)}; look at item {number}"
+        if found.function in _CHANGES_CONTAINER:
+            return ""
         which = f'the argument "{found.name}"' if isinstance(found.name, str) else f"argument {found.name}"
-        must = f"must be {expected}" if expected else "has an item of the wrong type"
-        return f"{which} of {found.function} {must}; look at item {int(parts['index']) + 1}"
+        return f"{which} of {found.function} has an item of the wrong type: number {number}"
+
+    def _tool_argument(self, found: CallArgument) -> str:
+        expected = self._facts.tools.get(found.function, {}).get(str(found.name), "of another type")
+        return f'the argument "{found.name}" of {found.function} must be {expected}'
 
     def _overload(self, finding: CheckerFinding, parts: dict[str, str]) -> str:
         return f"{self._function(finding, parts)} does not take arguments of these types"
@@ -203,10 +214,21 @@ class _Words:
             return self._places.function_at(finding.line, finding.column) or "the function"
         return names[-1]
 
+    def _parameters(self, finding: CheckerFinding, parts: dict[str, str]) -> dict[str, str]:
+        """The parameters of a tool with their types; empty for other functions, also if they have the name of a tool."""
+        owner = parts.get("owner") or parts.get("function", "").rpartition(".")[0]
+        is_tool = owner in ("_Tools", "_AsyncTools")
+        return self._facts.tools.get(self._function(finding, parts), {}) if is_tool else {}
+
+    def _is_right_order(self, finding: CheckerFinding, parts: dict[str, str]) -> bool:
+        ordering = self._function(finding, parts) in _ORDERING and not self._parameters(finding, parts)
+        return ordering and self._places.orders_by_method(finding.line)
+
     # -- values --------------------------------------------------------------------------------------------------------
 
     def _operator(self, finding: CheckerFinding, parts: dict[str, str]) -> str:
-        left, right = plain_type(parts["left"]), plain_type(parts["right"])
+        left = plain_type(parts["left"])
+        right = plain_type(parts["right"]) if "right" in parts else left
         # mypy names the part of a union that does not fit, and the whole type in its hint.
         hint = re.search(r'(Left|Right) operand is of type ["`]([^"`]+)["`]', finding.message)
         if hint and hint[1] == "Left":
@@ -225,10 +247,9 @@ class _Words:
 
     def _item_assignment(self, finding: CheckerFinding, parts: dict[str, str]) -> str:
         found = self._places.argument_at(finding.line, finding.column)
-        expected = self._facts.tools.get(found.function, {}).get(str(found.name)) if found else None
-        if found is None or expected is None:
-            return ""  # a dict of the program itself may hold what it likes
-        return f'the argument "{found.name}" of {found.function} must be {expected}'
+        if found is not None and found.is_of_tool:
+            return self._tool_argument(found)
+        return ""  # a dict of the program itself may hold what it likes
 
     def _return_type(self, finding: CheckerFinding, parts: dict[str, str]) -> str:
         return f"what the function returns {_must_be(parts['expected'], parts['got'])}"
@@ -282,12 +303,10 @@ def _must_be(expected: str, got: str) -> str:
 def _hint(name: str, candidates: Collection[str], nothing: str = "", *, lists: bool = True) -> str:
     if not candidates:
         return f"; {nothing}" if nothing else ""
-    near = find_near_miss(name, candidates)
-    lists = lists and not isinstance(candidates, _Unlisted)
-    # Where all names can be shown, a guess must be a good one.
-    if near is not None and (not lists or SequenceMatcher(None, name, near).ratio() >= _GOOD_GUESS):
+    near = find_good_guess(name, candidates)
+    if near is not None:
         return f'; did you mean "{near}"?'
-    return f"; it has {_enumerated(candidates)}" if lists else ""
+    return f"; it has {_enumerated(candidates)}" if lists and not isinstance(candidates, _Unlisted) else ""
 
 
 def _enumerated(names: Collection[str]) -> str:

@@ -22,7 +22,7 @@ from toolkit.errors import ToolkitError
 from toolkit.models.base import ToolModel
 from toolkit.runtime.programs.frames import Frame
 from toolkit.runtime.programs.inside.connection import Connection
-from toolkit.runtime.programs.inside.tools import FILE, Record, Tool, Tools, as_records
+from toolkit.runtime.programs.inside.tools import FILE, CalledTool, JsonRecord, Tools, as_records
 
 _VALUE: Final = "__value__"
 _PRINTED: Final = 1 << 13
@@ -78,7 +78,7 @@ class _Session:
 
     def _execute(self, request: Frame) -> object:
         given = json.loads(request.body)
-        tools = {known["attribute"]: Tool(self._connection, known) for known in given["tools"]}
+        tools = {known["attribute"]: CalledTool(self._connection, known) for known in given["tools"]}
         names = self._names
         for tool in tools.values():
             names.update(tool.load())
@@ -167,7 +167,7 @@ def _as_json(value: object) -> bytes:
 def _plain(value: object) -> object:
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json", by_alias=True, exclude_unset=True)
-    if isinstance(value, Record):
+    if isinstance(value, JsonRecord):
         return dict(value)
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}

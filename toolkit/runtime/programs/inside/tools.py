@@ -25,7 +25,7 @@ _ERRORS: Final[dict[str, type[ToolkitError]]] = {
 }
 
 
-class Record(dict[str, Any]):
+class JsonRecord(dict[str, Any]):
     """An object of a tool whose output has no generated class: its keys are attributes as well."""
 
     def __getattr__(self, name: str) -> Any:
@@ -35,7 +35,7 @@ class Record(dict[str, Any]):
             raise AttributeError(f"there is no {name!r}; there is {', '.join(self) or 'nothing'}") from None
 
 
-class Tool:
+class CalledTool:
     """One tool that the program names."""
 
     def __init__(self, connection: Connection, known: Mapping[str, Any]) -> None:
@@ -84,7 +84,7 @@ class Tool:
         if "code" in head:
             raise make_error(head["code"], head["message"], self._name, json.loads(frame.body))
         if self._model is None:
-            return json.loads(frame.body, object_pairs_hook=Record)
+            return json.loads(frame.body, object_pairs_hook=JsonRecord)
         return self._model.__pydantic_validator__.validate_json(frame.body)
 
 
@@ -123,5 +123,5 @@ def line_of_program() -> int:
 def as_records(value: Any) -> Any:
     """JSON data whose objects have their keys as attributes."""
     if isinstance(value, dict):
-        return Record((key, as_records(item)) for key, item in value.items())
+        return JsonRecord((key, as_records(item)) for key, item in value.items())
     return [as_records(item) for item in value] if isinstance(value, list) else value

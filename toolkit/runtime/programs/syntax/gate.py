@@ -18,19 +18,21 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from toolkit.errors import find_near_miss
-from toolkit.runtime.programs.allowed_imports import (
+from toolkit.runtime.programs.error_list import MAX_ERRORS, shorten_errors
+from toolkit.runtime.programs.result import ProgramError, ProgramErrorKind
+from toolkit.runtime.programs.syntax.allowed_imports import (
     ERROR_CLASSES,
     ONLY_COMPUTES,
     is_allowed_import,
     suggest_instead,
 )
-from toolkit.runtime.programs.error_list import MAX_ERRORS, shorten_errors
-from toolkit.runtime.programs.result import ProgramError, ProgramErrorKind
+from toolkit.runtime.programs.syntax.near_names import find_good_guess
 
 FILE: Final = "<program>"
 """The name of a program in compile errors and tracebacks."""
 
+MAX_SOURCE: Final = 1 << 20
+"""The most characters that are parsed at all: it takes seconds, and happens in the process of the toolkit."""
 _GIVEN: Final = frozenset(["tools", "atools", "inputs"])
 _OWN_CODE: Final = "write the code in the program itself"
 _REFUSED_NAMES: Final = {
@@ -91,6 +93,8 @@ def parse_program(source: str, tool_names: Mapping[str, str], imports: frozenset
 
 def parse_tree(source: str) -> ast.Module | ProgramError:
     """The syntax tree of a program that CPython can compile, or what is wrong with it."""
+    if len(source) > MAX_SOURCE:
+        return _syntax_error(0, 0, f"the program has {len(source)} characters; at most {MAX_SOURCE} are allowed")
     for pattern, what in ((_SURROGATE, "a lone surrogate"), (re.compile("\0"), "a NUL character")):
         found = pattern.search(source)
         if found:
@@ -241,7 +245,7 @@ class _Gate:
     def _near_miss(self, name: str, candidates: Collection[str]) -> str | None:
         """Only for as many errors as are shown: with many tools, each search takes milliseconds."""
         self._suggestions_left -= 1
-        return find_near_miss(name, candidates) if self._suggestions_left >= 0 else None
+        return find_good_guess(name, candidates) if self._suggestions_left >= 0 else None
 
     def _instead_of(self, module: str) -> str:
         instead = suggest_instead(module, self._tools)

@@ -1,0 +1,1 @@
+"""What the syntax tree of a program says, before its types are checked."""
