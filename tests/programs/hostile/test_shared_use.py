@@ -143,8 +143,9 @@ _SPARE = 16
 """More than a spare interpreter has of either: it is prepared in another thread, so that it is there or not."""
 
 
-@pytest.mark.parametrize("count", [20, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [20, pytest.param(200, marks=pytest.mark.whole)])
 def test_programs_leave_no_descriptors_and_threads(tmp_path: Path, count: int) -> None:
+    gc.collect()  # what earlier tests left
     at_first = counts()
     world = World(tmp_path)
     endings = ["answer = 1", "os._exit(1)", "put(b'x' * 99)", "raise ValueError", "os.close(sink)"]
@@ -157,7 +158,10 @@ def test_programs_leave_no_descriptors_and_threads(tmp_path: Path, count: int) -
     world.close()
     del world
     gc.collect()  # the descriptor of the workspace is held as long as somebody has the files
-    wait_for(lambda: counts() == at_first, f"{at_first} became {counts()}")
+    wait_for(
+        lambda: all(now <= earlier for now, earlier in zip(counts(), at_first, strict=True)),
+        f"{at_first} became {counts()}",
+    )
 
 
 def counts() -> tuple[int, int]:

@@ -101,7 +101,7 @@ def test_there_is_no_program_where_there_is_no_tier(tmp_path: Path) -> None:
     context = make_context(tmp_path)
     for sandbox in ("auto", "unsafe-none"):
         with create_agent_toolkit(
-            ToolkitContext(context.workspace, ALLOW, sandbox=sandbox, state_dir=tmp_path / "state", programs=SHOWN)  # type: ignore[arg-type]
+            ToolkitContext(context.workspace, ALLOW, sandbox=sandbox, state_dir=tmp_path / "state", programs=SHOWN)
         ) as toolkit:
             try:
                 source = "import pathlib\npathlib.Path('/tmp/x').write_text('x')"
