@@ -85,7 +85,9 @@ def run_table(way: Way, base: Path, inputs: dict[str, object]) -> Ran:
             try:
                 runner = Runner.over(made.toolkit._core)
                 names = ["done", "read_file"]
-                known = [{"name": name, "attribute": name, "module": None, "output": "", "wire": {}} for name in names]
+                known: list[dict[str, object]] = [
+                    {"name": name, "attribute": name, "module": None, "output": "", "wire": {}} for name in names
+                ]
                 request = json.dumps({"source": SOURCE, "tools": known, "inputs": {**inputs, "mark": made.mark}})
                 limit = TimeLimit.beginning_now(120)
                 host = ProgramHost(process, SyncCaller(runner), settings, "table", names, CancelSignal(), limit)
