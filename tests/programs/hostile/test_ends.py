@@ -211,7 +211,10 @@ def test_an_async_program_ends_in_a_call(context: ToolkitContext, held: Held, ki
             task = asyncio.ensure_future(view.run_program(IN_A_CALL[kind], checker="off"))
             if how != "deadline":
                 await asyncio.to_thread(held.begun.wait, WATCHDOG)
-                stop.cancel("enough") if how == "signal" else task.cancel()
+                if how == "signal":
+                    stop.cancel("enough")
+                else:
+                    task.cancel()
             if how == "task":
                 with pytest.raises(asyncio.CancelledError):
                     await task
@@ -227,13 +230,12 @@ def test_a_signal_ends_a_program_that_has_not_started(context: ToolkitContext) -
     stop = CancelSignal()
     stop.cancel("enough")
     with create_agent_toolkit(context) as toolkit:
-        for checker in ("off", "mypy"):
-            result = toolkit.with_options(signal=stop).run_program("1", checker=checker)
+        view = toolkit.with_options(signal=stop)
+        for result in (view.run_program("1", checker="off"), view.run_program("1", checker="mypy")):
             (error,) = result.errors
             assert "enough" in error.message and not result.ran
         assert next_works(toolkit)
 
 
 def next_works(toolkit: Toolkit) -> bool:
-    value: object = toolkit.run_program("1 + 1", checker="off").value
-    return value == 2
+    return bool(toolkit.run_program("1 + 1", checker="off").value == 2)

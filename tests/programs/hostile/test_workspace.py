@@ -17,6 +17,7 @@ from toolkit import (
     create_agent_toolkit,
     create_async_agent_toolkit,
 )
+from toolkit.guard import SandboxChoice
 
 SHOWN = ProgramSettings(workspace="read-only", imports=["os", "pathlib"])
 ALLOW = SecurityPolicy(default="allow")
@@ -96,10 +97,11 @@ def test_it_needs_the_permission_to_read(tmp_path: Path) -> None:
         create_agent_toolkit(make_context(tmp_path, permissions=("execute",)))
 
 
-def test_there_is_no_program_where_there_is_no_tier(tmp_path: Path) -> None:
+def test_no_program_runs_without_a_sandbox(tmp_path: Path) -> None:
     """The reduced tier is used only by name: ``auto`` is the full one, and ``unsafe-none`` does not reach programs."""
     context = make_context(tmp_path)
-    for sandbox in ("auto", "unsafe-none"):
+    choices: tuple[SandboxChoice, ...] = ("auto", "unsafe-none")
+    for sandbox in choices:
         with create_agent_toolkit(
             ToolkitContext(context.workspace, ALLOW, sandbox=sandbox, state_dir=tmp_path / "state", programs=SHOWN)
         ) as toolkit:

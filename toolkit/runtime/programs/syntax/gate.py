@@ -52,6 +52,8 @@ _REFUSED_NAMES: Final = {
 _HARMLESS_DUNDERS: Final = frozenset(["__name__", "__doc__"])
 _DUNDER: Final = re.compile(r"__\w+__")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
+# The parser of CPython joins the parts of an imported name one by one, so that a long one takes minutes.
+_LONG_DOTTED: Final = re.compile(r"\b(?:\w++[\s\\]*+\.[\s\\]*+){1000}")
 _OF_PROGRAMS: Final = re.escape(FILE)
 _MAX_NAMED: Final = 12
 
@@ -100,6 +102,8 @@ def parse_tree(source: str) -> ast.Module | ProgramError:
         if found:
             line = source.count("\n", 0, found.start()) + 1
             return _syntax_error(line, 0, f"the program contains {what}; write it as an escape in a string")
+    if _LONG_DOTTED.search(source):
+        return _syntax_error(0, 0, "the program is nested too deeply: it has a name with a thousand dots")
     _ignore_warnings()
     flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
     try:
