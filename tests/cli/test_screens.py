@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import get_args
+from unittest.mock import ANY
 
 import pytest
 
@@ -237,6 +238,24 @@ def test_completion_knows_commands_tools_and_options_without_running_the_project
     assert complete("invoke read") == ["read_file"]
     assert complete("invoke read_file --st") == ["--start-line"]
     assert complete("import t") == ["time"]
+
+
+@pytest.mark.sandbox
+def test_audit_show_lists_programs_and_the_lines_of_their_calls(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "desk").mkdir()
+    policy = SecurityPolicy(default="deny", tools={"done": "allow"})
+    context = ToolkitContext(tmp_path / "desk", policy, audit=str(tmp_path / "audit.jsonl"))
+    with create_agent_toolkit(context) as toolkit:
+        toolkit.run_program("x = 1\ntools.done(message='x')", checker="off")
+        toolkit.run_program("tools.bash(command='ls')", checker="off")
+    shown = run_main(tmp_path, ["audit", "show", "audit.jsonl"], capsys)
+    assert [line.split()[2:] for line in shown.out.splitlines()[1:]] == [
+        ["program", "-", "-", "started"],
+        ["done", "(line", "2)", "allow", ANY, "ms", "ok"],
+        ["program", "-", "-", "refused"],
+    ]
 
 
 def test_audit_show_lists_calls(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

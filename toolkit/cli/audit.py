@@ -86,7 +86,7 @@ def show(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the calls in a log.
+    """List the calls in a log, and the programs that made some of them.
 
     Each line says when, which tool, what was decided, how long it took and how it ended. With --json: the records as they
     are, starts and ends. The chain is not checked; `toolkit audit verify` does that.
@@ -105,11 +105,12 @@ def show(
 
 
 def _join_records(records: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
-    """One record for each call: its end, or its start while there is no end."""
+    """One record for each call: its end, or its start while there is no end; and one for each program."""
     calls: dict[Any, Mapping[str, Any]] = {}
     for record in records:
-        began = calls.get(record.get("call"), record).get("time")
-        calls[record.get("call")] = {**record, "time": began}
+        key = ("program", record.get("program")) if record.get("event") == "program" else record.get("call")
+        began = calls.get(key, record).get("time")
+        calls[key] = {**record, "time": began}
     return calls.values()
 
 
@@ -120,11 +121,19 @@ def _cells(call: Mapping[str, Any]) -> tuple[str | Styled, ...]:
     answer = f" ({call['answer']})" if call.get("answer") else ""
     return (
         str(call.get("time", ""))[:19].replace("T", " "),
-        Styled(str(call.get("tool") or "-"), "cyan"),
+        Styled(_shown_tool(call), "cyan"),
         Styled(f"{decision}{answer}", DECISION_STYLES.get(decision)),
         f"{took:,.0f} ms" if isinstance(took, int | float) else "-",
-        Styled(f"{outcome}{reason}", "green" if outcome == "ok" else "red"),
+        Styled(f"{outcome}{reason}", "green" if outcome in ("ok", "started") else "red"),
     )
+
+
+def _shown_tool(call: Mapping[str, Any]) -> str:
+    """The tool of a call, with its line if a program made it; or the program itself."""
+    if call.get("event") == "program":
+        return "program"
+    line = f" (line {call['line']})" if call.get("program") else ""
+    return f"{call.get('tool') or '-'}{line}"
 
 
 def _refuse_unreadable(log: Path) -> Path:
