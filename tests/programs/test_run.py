@@ -29,6 +29,11 @@ def run(toolkit: Toolkit, source: str, **inputs: object) -> object:
     return result.value
 
 
+def create_limited(context: ToolkitContext, settings: ProgramSettings) -> Toolkit:
+    state = Path(context.workspace).parent / "state"
+    return create_agent_toolkit(ToolkitContext(context.workspace, context.policy, state_dir=state, programs=settings))
+
+
 class TestValue:
     def test_the_last_expression_is_the_value(self, toolkit: Toolkit) -> None:
         assert run(toolkit, "x = 20\nx + 22") == 42
@@ -58,11 +63,7 @@ class TestValue:
         assert "cannot be written as JSON" in error.message
 
     def test_a_value_that_is_too_large_is_an_error(self, context: ToolkitContext) -> None:
-        context = ToolkitContext(
-            context.workspace, context.policy, state_dir=Path(context.workspace).parent / "state",
-            programs=ProgramSettings(value_bytes=100),
-        )  # fmt: skip
-        with create_agent_toolkit(context) as toolkit:
+        with create_limited(context, ProgramSettings(value_bytes=100)) as toolkit:
             (error,) = toolkit.run_program("'x' * 100").errors
         assert error.message == (
             "the value of the program has 102 bytes; at most 100 are allowed: return less, or write it to a file with a tool"
@@ -74,11 +75,7 @@ class TestOutput:
         assert toolkit.run_program("print('a')\nprint('b', end='')").output == "a\nb"
 
     def test_long_output_keeps_its_head_and_tail(self, toolkit: Toolkit, context: ToolkitContext) -> None:
-        small = ToolkitContext(
-            context.workspace, context.policy, state_dir=Path(context.workspace).parent / "state",
-            programs=ProgramSettings(output_bytes=20),
-        )  # fmt: skip
-        with create_agent_toolkit(small) as toolkit:
+        with create_limited(context, ProgramSettings(output_bytes=20)) as toolkit:
             output = toolkit.run_program("print('a' * 50 + 'z' * 50)").output
         assert output == f"{'a' * 10}\n[... 81 bytes left out ...]\n{'z' * 9}\n"
 
@@ -149,11 +146,7 @@ class TestCalls:
         assert isinstance(result.attachments[0], ContentBlock)
 
     def test_more_calls_than_allowed_end_the_program(self, context: ToolkitContext) -> None:
-        few = ToolkitContext(
-            context.workspace, context.policy, state_dir=Path(context.workspace).parent / "state",
-            programs=ProgramSettings(calls=3),
-        )  # fmt: skip
-        with create_agent_toolkit(few) as toolkit:
+        with create_limited(context, ProgramSettings(calls=3)) as toolkit:
             result = toolkit.run_program("for _ in range(10):\n    tools.done(message='x')")
         assert [str(error) for error in result.errors] == ["the program made more than 3 calls"]
         assert len(result.calls) == 3
@@ -175,22 +168,14 @@ class TestErrors:
         assert str(error).startswith(message)
 
     def test_a_program_that_never_ends_is_ended(self, context: ToolkitContext) -> None:
-        short = ToolkitContext(
-            context.workspace, context.policy, state_dir=Path(context.workspace).parent / "state",
-            programs=ProgramSettings(seconds=1),
-        )  # fmt: skip
-        with create_agent_toolkit(short) as toolkit:
-            assert [str(error) for error in toolkit.run_program("while True:\n    pass").errors] == [
-                "the program took longer than 1 s"
+        with create_limited(context, ProgramSettings(seconds=3)) as toolkit:
+            assert [str(error) for error in toolkit.run_program("import time\ntime.sleep(600)").errors] == [
+                "the program took longer than 3 s"
             ]
             assert toolkit.run_program("1 + 1").value == 2
 
     def test_a_program_that_uses_too_much_memory_is_ended(self, context: ToolkitContext) -> None:
-        small = ToolkitContext(
-            context.workspace, context.policy, state_dir=Path(context.workspace).parent / "state",
-            programs=ProgramSettings(memory=200 << 20),
-        )  # fmt: skip
-        with create_agent_toolkit(small) as toolkit:
+        with create_limited(context, ProgramSettings(memory=200 << 20)) as toolkit:
             assert [str(error) for error in toolkit.run_program("len(bytearray(1 << 30))").errors] == [
                 "the program used more than 200 MiB of memory"
             ]

@@ -68,11 +68,11 @@ def test_a_program_that_was_ended_by_a_limit_takes_the_variables_with_it(workspa
         workspace,
         SecurityPolicy(default="deny"),
         state_dir=tmp_path / "state",
-        programs=ProgramSettings(seconds=1),
+        programs=ProgramSettings(seconds=3),
     )
     with create_agent_toolkit(context) as toolkit, toolkit.program_session() as session:
         session.run("kept = 1")
-        assert not session.run("while True:\n    pass").ok
+        assert not session.run("import time\ntime.sleep(600)").ok
         assert [str(error) for error in session.run("kept").errors] == ['line 1: the name "kept" is not defined']
 
 

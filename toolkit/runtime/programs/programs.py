@@ -115,8 +115,9 @@ class Programs:
             self._record(core, program_id, source, uses, errors)
             if request is None:
                 return ProgramResult(errors=errors, program_id=program_id)
-            time_limit = min(TimeLimit.beginning_now(self.settings.seconds), deadline, key=lambda limit: limit.until)
-            with self._interpreter(session, time_limit, signal) as process:
+            with self._interpreter(session, deadline, signal) as process:
+                own = TimeLimit.beginning_now(self.settings.seconds)
+                time_limit = min(own, deadline, key=lambda limit: limit.until)
                 host = ProgramHost(process, caller, self.settings, program_id, tools, signal, time_limit)
                 ran = host.run(request)
                 if session is not None and ran.usable:
@@ -195,14 +196,14 @@ class Programs:
 
     @contextlib.contextmanager
     def _interpreter(
-        self, session: SessionState | None, time_limit: TimeLimit, signal: CancelSignal
+        self, session: SessionState | None, deadline: TimeLimit, signal: CancelSignal
     ) -> Iterator[FramedProcess]:
         """The interpreter of a session, or another one. It is ended, unless the session keeps it."""
         kept = None if session is None else session.process
         if session is not None and kept is not None and not kept.is_alive:
             session.reset()
             raise NotStarted("the interpreter of the session is gone, and its variables with it; begin again")
-        process = kept or self._interpreters.take(time_limit.until, signal)
+        process = kept or self._interpreters.take(deadline.until, signal)
         if session is not None:
             session.process = None  # until it is known that it can be used again
         try:

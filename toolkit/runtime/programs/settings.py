@@ -30,7 +30,7 @@ class ProgramSettings:
         every rule on paths holds. ``read-only``: it is their working directory; refused if a rule limits which files may be
         read.
     :param checker: the type checker that reads programs of the tool ``run_program``.
-    :param seconds: how long one program may take, including its calls.
+    :param seconds: how long one program may run, including its calls. Its check and its start do not count.
     :param memory: bytes that the process of a program may use.
     :param output_bytes: how much of what a program prints is kept; longer output keeps its head and tail.
     :param value_bytes: the largest value of a program, as JSON.
