@@ -161,7 +161,7 @@ wait_for(lambda: counts() == at_first, f"{at_first} became {counts()}")
 """
 
 
-@pytest.mark.parametrize("count", [20, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [20, pytest.param(200, marks=pytest.mark.whole)])
 def test_programs_leave_no_descriptors_and_threads(tmp_path: Path, count: int) -> None:
     """In a process of its own, where nothing else opens anything."""
     run_script(LEAVING, str(tmp_path), str(count))
