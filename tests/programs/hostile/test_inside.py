@@ -51,7 +51,7 @@ ROWS = [
     Row("output without the pipe", "os.close(sink); forever()", _ENDED),
     Row("nothing open at all", "os.closerange(0, 1000); forever()", _ENDED),
     Row("output that goes round in circles", "os.dup2(sink, 2); os.write(2, b'Traceback ...'); forever()", "too large"),
-    Row("input that is closed", "os.close(source); done(message='x')", _ENDED),
+    Row("input that is closed", "os.close(source); done(message='stop'); forever()"),
     Row("an end of its own, then more", "put(frame({'end': 'ok'}, b'1')); done(message='x'); forever()"),
 ]  # fmt: skip
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import signal
 import subprocess
@@ -139,34 +138,38 @@ def test_a_spare_interpreter_that_died_is_replaced(tmp_path: Path) -> None:
     world.close()
 
 
-_SPARE = 16
-"""More than a spare interpreter has of either: it is prepared in another thread, so that it is there or not."""
+LEAVING = """
+import gc, os, sys, threading
+from pathlib import Path
+from tests.programs.hostile.world import World, wait_for
+SPARE = 16  # more than a spare interpreter has of either: it is prepared in another thread, so it is there or not
+def counts():
+    return len(os.listdir("/proc/self/fd")), threading.active_count()
+at_first = counts()
+world = World(Path(sys.argv[1]))
+endings = ["answer = 1", "os._exit(1)", "put(b'x' * 99)", "raise ValueError", "os.close(sink)"]
+world.run("answer = 1")
+before = counts()
+for number in range(int(sys.argv[2])):
+    world.run(endings[number % len(endings)])
+after = counts()
+assert after[0] - before[0] < SPARE and after[1] - before[1] < SPARE, (before, after)
+world.close()
+del world
+gc.collect()  # the descriptor of the workspace is held as long as somebody has the files
+wait_for(lambda: counts() == at_first, f"{at_first} became {counts()}")
+"""
 
 
 @pytest.mark.parametrize("count", [20, pytest.param(200, marks=pytest.mark.whole)])
 def test_programs_leave_no_descriptors_and_threads(tmp_path: Path, count: int) -> None:
-    gc.collect()  # what earlier tests left
-    at_first = counts()
-    world = World(tmp_path)
-    endings = ["answer = 1", "os._exit(1)", "put(b'x' * 99)", "raise ValueError", "os.close(sink)"]
-    world.run("answer = 1")
-    before = counts()
-    for number in range(count):
-        world.run(endings[number % len(endings)])
-    after = counts()
-    assert [later - earlier < _SPARE for earlier, later in zip(before, after, strict=True)] == [True, True]
-    world.close()
-    del world
-    gc.collect()  # the descriptor of the workspace is held as long as somebody has the files
-    wait_for(
-        lambda: all(now <= earlier for now, earlier in zip(counts(), at_first, strict=True)),
-        f"{at_first} became {counts()}",
-    )
+    """In a process of its own, where nothing else opens anything."""
+    run_script(LEAVING, str(tmp_path), str(count))
 
 
-def counts() -> tuple[int, int]:
-    """Of open descriptors and threads."""
-    return len(os.listdir("/proc/self/fd")), threading.active_count()
+def run_script(code: str, *arguments: str) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    subprocess.run([sys.executable, "-c", code, *arguments], env=environment, check=True, timeout=2 * WATCHDOG)
 
 
 FORKING = """
@@ -194,5 +197,4 @@ world.close()
 
 
 def test_a_fork_of_the_agent_shares_no_interpreter(tmp_path: Path) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
-    subprocess.run([sys.executable, "-c", FORKING, str(tmp_path)], env=environment, check=True, timeout=WATCHDOG)
+    run_script(FORKING, str(tmp_path))
