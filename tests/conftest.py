@@ -66,6 +66,10 @@ SAMPLED = (
     "tests/guard/review/test_takeover.py::test_under_the_guard_it_fails",
     "tests/guard/trusted/test_commands.py::test_no_command_changes_what_runs_outside_its_sandbox",
     "tests/guard/trusted/test_commands.py::test_what_people_do_all_day_works",
+    "tests/programs/hostile/test_ends.py::test_a_program_that_never_ends_leaves_nothing",
+    "tests/programs/hostile/test_ends.py::test_nothing_survives_when_the_agent_is_killed",
+    "tests/programs/hostile/test_ends.py::test_what_a_program_leaves_behind_ends_with_it",
+    "tests/programs/hostile/test_limits.py::test_it_is_ended",
 )
 """Tables of which `make test` runs all rows in the full tier and about every third of the others, and `make test-all` all."""
 SAMPLE_EVERY = 3

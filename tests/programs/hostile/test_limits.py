@@ -61,7 +61,7 @@ def test_its_own_tmp_is_limited(each_world: World) -> None:
 
 @pytest.mark.parametrize(
     "size",
-    [64 * _MIB, pytest.param(1024 * _MIB, marks=pytest.mark.slow)],
+    [64 * _MIB, pytest.param(1024 * _MIB, marks=pytest.mark.whole)],
 )
 @pytest.mark.parametrize(
     "code",

@@ -16,12 +16,12 @@ from toolkit import ProgramSettings, Toolkit, ToolkitContext, create_agent_toolk
 TEXTS = {
     "a name with many dots": "import " + "a." * 100_000 + "b",
     "a name with many dots in many lines": "import " + "a.\\\n" * 50_000 + "b",
-    "an f-string of many lines": "x = f'''" + "{1}\n" * 20_000 + "'''",
-    "a line of many records": "x = [" + "{'é': 1}," * 15_000 + "]",
+    "an f-string of many lines": "x = f'''" + "{1}\n" * 10_000 + "'''",
+    "a line of many records": "x = [" + "{'é': 1}," * 8_000 + "]",
     "one very long word": "x" * 250_000,
     "brackets that are not closed": "(" * 150 + "[" * 40,
     "operators": "-" * 200_000 + "1",
-    "unknown tools": "tools.x\n" * 20_000,
+    "unknown tools": "tools.x\n" * 10_000,
 }
 
 
