@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import zlib
 from collections import Counter
 from collections.abc import Iterator
@@ -123,6 +124,9 @@ def _place(path: Path) -> str:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # Shells start background jobs with SIGINT ignored. Our tests of Ctrl-C start processes, which would inherit that.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.getoption("--everything"):
         settings.load_profile("default")
 
