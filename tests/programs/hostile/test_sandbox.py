@@ -20,8 +20,9 @@ from tests.programs.hostile.world import SOURCE, World
 from toolkit import CancelSignal, ProgramSettings
 from toolkit.runtime.call.runner import Runner
 from toolkit.runtime.programs.calls import SyncCaller
-from toolkit.runtime.programs.host import ProgramHost, Ran, TimeLimit
+from toolkit.runtime.programs.host import ProgramHost, Ran
 from toolkit.runtime.programs.interpreters import Interpreters, package_folder
+from toolkit.runtime.programs.time_limit import TimeLimit
 
 # What a program can do by itself, so that a row that is stopped by the way it is run would be noticed.
 NEIGHBOURS = {
@@ -81,7 +82,7 @@ def run_table(way: Way, base: Path, inputs: dict[str, object]) -> Ran:
     try:
         with guard_in(way, folder, mode="read-only", read_roots=roots, state_dir=str(base / "homes")) as guard:
             interpreters = Interpreters(guard, ["toolkit.generated"])
-            process = interpreters.take(TimeLimit.beginning_now(60).until, CancelSignal())
+            process = interpreters.take(TimeLimit.beginning_now(60), CancelSignal())
             try:
                 runner = Runner.over(made.toolkit._core)
                 names = ["done", "read_file"]

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final
 
 from pydantic import BaseModel
 from pydantic_core import from_json, to_json
@@ -26,6 +26,7 @@ from toolkit.runtime.programs.frames import BrokenFrame, Frame
 from toolkit.runtime.programs.process import FramedProcess, ProcessEnded
 from toolkit.runtime.programs.result import ProgramCall, ProgramError
 from toolkit.runtime.programs.settings import ProgramSettings
+from toolkit.runtime.programs.time_limit import TimeLimit
 from toolkit.wire.content import ContentBlock
 
 _END_SECONDS: Final = 2.0
@@ -41,18 +42,6 @@ _MAX_LINE: Final = 1 << 31
 
 class ProgramStopped(Exception):
     """The interpreter cannot be used any more; the message says why, for whoever wrote the program."""
-
-
-class TimeLimit(NamedTuple):
-    """How long a program may take."""
-
-    seconds: float
-    until: float
-    """When that is over, by the monotonic clock."""
-
-    @classmethod
-    def beginning_now(cls, seconds: float) -> Self:
-        return cls(seconds, time.monotonic() + seconds)
 
 
 @dataclass(slots=True)
@@ -109,7 +98,7 @@ class ProgramHost:
                 pass
             self._read_end(end)
         except TimeoutError:
-            self._fail(f"the program took longer than {self._time_limit.seconds:g} s")
+            self._fail(self._time_limit.message)
         except ProcessEnded as error:
             self._fail(self._explain_end(error))
         except (BrokenFrame, ProgramStopped) as error:

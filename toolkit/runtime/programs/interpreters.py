@@ -10,6 +10,7 @@ import json
 import os
 import threading
 import time
+import weakref
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
@@ -21,6 +22,7 @@ from toolkit.runtime.programs.process import FramedProcess, ProcessEnded
 if TYPE_CHECKING:
     from toolkit.guard.process.guard import ProcessGuard
     from toolkit.runtime.context.signals import CancelSignal
+    from toolkit.runtime.programs.time_limit import TimeLimit
 
 _START_SECONDS: Final = 30.0
 _LIBRARIES: Final = (
@@ -31,6 +33,11 @@ _LIBRARIES: Final = (
     "typing_inspection",
     "jsonschema_rs",
 )
+
+
+_all: Final[weakref.WeakSet[Interpreters]] = weakref.WeakSet()
+_held: Final[list[Interpreters]] = []
+"""While this process is being forked."""
 
 
 class NotStarted(Exception):
@@ -53,21 +60,30 @@ class Interpreters:
         self._lock: Final = threading.Lock()
         self._spare: FramedProcess | None = None
         self._closed = False
+        _all.add(self)
 
-    def take(self, until: float, signal: CancelSignal) -> FramedProcess:
-        """An interpreter that waits for a program. Raises ``NotStarted`` at ``until`` and when ``signal`` is cancelled."""
+    def take(self, time_limit: TimeLimit, signal: CancelSignal) -> FramedProcess:
+        """An interpreter that waits for a program. Raises ``NotStarted`` when the time is over or ``signal`` is cancelled."""
         with self._lock:
             spare, self._spare = self._spare, None
         if spare is not None:
             with contextlib.suppress(ToolFailed):  # it was killed from outside, perhaps
-                return _wait_until_ready(spare, until, signal)
-        return _wait_until_ready(self._start(), until, signal)
+                return _wait_until_ready(spare, time_limit, signal)
+        return _wait_until_ready(self._start(), time_limit, signal)
 
     def prepare(self) -> None:
         """Starts the spare one, if there is none."""
         with self._lock:
             if self._spare is None and not self._closed:
                 self._spare = self._start()
+
+    def hold(self) -> None:
+        """Called before this process is forked: the spare one may be starting in another thread."""
+        self._lock.acquire()
+
+    def release(self) -> None:
+        """Called after it, in both."""
+        self._lock.release()
 
     def close(self) -> None:
         """Ends the spare one, and starts no other."""
@@ -83,7 +99,7 @@ class Interpreters:
         return FramedProcess(self._guard.start(command, limit_writes=True))
 
 
-def _wait_until_ready(process: FramedProcess, until: float, signal: CancelSignal) -> FramedProcess:
+def _wait_until_ready(process: FramedProcess, time_limit: TimeLimit, signal: CancelSignal) -> FramedProcess:
     """Returns an interpreter when it has said that it waits for a program; another one is ended."""
     with contextlib.ExitStack() as stack:
         stack.callback(process.close)
@@ -91,10 +107,10 @@ def _wait_until_ready(process: FramedProcess, until: float, signal: CancelSignal
             raise ToolFailed("IO", "the interpreter of programs ended before it was used")
         forget = signal.listen(process.wake)
         try:
-            frames = process.receive(min(until, time.monotonic() + _START_SECONDS), signal.check)
+            frames = process.receive(min(time_limit.until, time.monotonic() + _START_SECONDS), signal.check)
         except TimeoutError:
-            if time.monotonic() >= until:
-                raise NotStarted("there was no time left to start the program") from None
+            if time.monotonic() >= time_limit.until:
+                raise NotStarted(time_limit.message) from None
             raise ToolFailed("IO", f"the interpreter of programs did not start within {_START_SECONDS:g} s") from None
         except ToolCancelled as error:
             raise NotStarted(error.message) from None
@@ -106,6 +122,22 @@ def _wait_until_ready(process: FramedProcess, until: float, signal: CancelSignal
             raise ToolFailed("IO", "the interpreter of programs did not start as expected")
         stack.pop_all()
     return process
+
+
+def _hold_all() -> None:
+    for interpreters in list(_all):
+        interpreters.hold()
+        _held.append(interpreters)
+
+
+def _release_all() -> None:
+    while _held:
+        _held.pop().release()
+
+
+# A lock that another thread holds at that moment would never be released in the copy, and a program is often followed by a
+# fork while the next interpreter is being prepared.
+os.register_at_fork(before=_hold_all, after_in_parent=_release_all, after_in_child=_release_all)
 
 
 def package_folder(name: str) -> str:

@@ -25,13 +25,14 @@ from toolkit.runtime.context.signals import CancelSignal
 from toolkit.runtime.programs.check.checkers import Checkers
 from toolkit.runtime.programs.error_list import shorten_errors
 from toolkit.runtime.programs.frames import MAX_BODY
-from toolkit.runtime.programs.host import ProgramHost, Ran, TimeLimit
+from toolkit.runtime.programs.host import ProgramHost, Ran
 from toolkit.runtime.programs.interpreters import Interpreters, NotStarted, library_folders, package_folder
 from toolkit.runtime.programs.process import FramedProcess
 from toolkit.runtime.programs.result import ProgramError, ProgramResult
 from toolkit.runtime.programs.settings import Checker, ProgramSettings
 from toolkit.runtime.programs.syntax.allowed_imports import ALLOWED_IMPORTS
 from toolkit.runtime.programs.syntax.gate import ToolUse, parse_program
+from toolkit.runtime.programs.time_limit import TimeLimit
 from toolkit.runtime.signatures.checker_text import checker_text
 from toolkit.runtime.signatures.errors_stub import errors_stub
 
@@ -203,7 +204,7 @@ class Programs:
         if session is not None and kept is not None and not kept.is_alive:
             session.reset()
             raise NotStarted("the interpreter of the session is gone, and its variables with it; begin again")
-        process = kept or self._interpreters.take(deadline.until, signal)
+        process = kept or self._interpreters.take(deadline, signal)
         if session is not None:
             session.process = None  # until it is known that it can be used again
         try:
