@@ -1,0 +1,5 @@
+"""The toolkit for people who write no Python: as an MCP server (``toolkit serve``) and behind a local page.
+
+``setup`` says what is served, ``http`` keeps foreign pages and hosts out, ``mcp_server`` speaks the protocol. It needs the
+extra ``mcp``, which brings the official SDK, Starlette and uvicorn.
+"""

@@ -1,0 +1,56 @@
+"""Presets: policies for those who have not written one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
+
+from toolkit.guard.permission import ALL_PERMISSIONS, Mode, Permission
+
+if TYPE_CHECKING:
+    from toolkit.runtime.catalog.catalog import ToolInfo
+
+Preset: TypeAlias = Literal["read-only", "edit", "full"]
+
+PRESETS: Final[tuple[Preset, ...]] = get_args(Preset)
+
+GRANTED: Final[Mapping[Preset, frozenset[Permission]]] = {
+    "read-only": frozenset({"read"}),
+    "edit": frozenset({"read", "write"}),
+    "full": ALL_PERMISSIONS,
+}
+"""A preset allows the tools that need no other permission than these."""
+
+ALLOWS: Final[Mapping[Preset, str]] = {
+    "read-only": "tools may read the workspace; nothing is written, no command runs, nothing is fetched",
+    "edit": "tools may read and change files of the workspace; no command runs, nothing is fetched",
+    "full": "tools may read and change the workspace, run commands in the sandbox and fetch public web pages",
+}
+"""What a preset allows, for people."""
+
+_OF_A_LOOP: Final = frozenset({"done", "task"})
+"""Built-in tools that only make sense in a loop of the toolkit itself."""
+_FOR_PROGRAMS: Final = frozenset({"describe_tools", "search_tools"})
+"""Built-in tools that tell about tools. Clients list all tools anyway; who writes programs needs the signatures."""
+_BUILT_IN: Final = "toolkit.generated."
+
+
+def allowed_tools(preset: Preset, tools: Iterable[ToolInfo]) -> dict[str, Literal["allow"]]:
+    """The tools that a preset allows, by name. Everything else is denied."""
+    left_out = _OF_A_LOOP if preset == "full" else _OF_A_LOOP | _FOR_PROGRAMS
+    return {
+        info.name: "allow"
+        for info in tools
+        if GRANTED[preset].issuperset(info.required)
+        and not (info.name in left_out and info.module.startswith(_BUILT_IN))
+    }
+
+
+def preset_mode(preset: Preset) -> Mode:
+    """Whether the workspace may be written at all."""
+    return "read-only" if preset == "read-only" else "workspace-write"
+
+
+def preset_policy(preset: Preset, module: Any) -> Any:
+    """The policy of a preset for the tools of a generated package."""
+    return module.SecurityPolicy(default="deny", tools=allowed_tools(preset, module.CATALOG.tools.values()))
