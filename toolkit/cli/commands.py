@@ -15,6 +15,7 @@ from toolkit.cli.audit import audit_app
 from toolkit.cli.new_project.init import init
 from toolkit.cli.policy import policy_app
 from toolkit.cli.report import print_line
+from toolkit.cli.serve import serve
 from toolkit.cli.tools.arguments import SETTINGS
 from toolkit.cli.tools.completion import InvokeCommand
 from toolkit.cli.tools.describe import describe
@@ -74,5 +75,12 @@ app.command(
         "toolkit invoke read_file --help",
     ),
 )(invoke)
+app.command(
+    cls=CliCommand,
+    epilog=examples(
+        "toolkit serve --workspace . --preset read-only",
+        "toolkit serve --policy ../policy.toml --http 127.0.0.1:8123",
+    ),
+)(serve)
 app.add_typer(policy_app, name="policy")
 app.add_typer(audit_app, name="audit")
