@@ -7,11 +7,18 @@ from pathlib import Path
 import pytest
 
 
+def fill(folder: Path) -> None:
+    """The folder with one file in it, whatever was there before."""
+    for file in folder.iterdir():
+        file.unlink()
+    (folder / "a.txt").write_text("one\ntwo\n")
+
+
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
     folder = tmp_path / "workspace"
     folder.mkdir()
-    (folder / "a.txt").write_text("one\ntwo\n")
+    fill(folder)
     return folder
 
 

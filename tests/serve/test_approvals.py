@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,8 @@ import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
-from tests.serve.clients import ERAS, talk, text_of
+from tests.serve.clients import ERAS, Running, serving, text_of
+from tests.serve.conftest import fill
 
 pytestmark = pytest.mark.slow
 
@@ -36,34 +37,53 @@ def era(request: pytest.FixtureRequest) -> Any:
     return request.param
 
 
-def call(
-    workspace: Path, policy: Path, person: Person | None, era: Any, *calls: tuple[str, dict[str, Any]]
-) -> list[str]:
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("asked")
+
+
+@pytest.fixture
+def workspace(folder: Path) -> Path:
+    """The folder of the shared server, with one file in it."""
+    fill(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def server(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """Reading and programs are allowed, writing and commands are asked about."""
+    policy = tmp_path_factory.mktemp("policy") / "policy.toml"
+    asked = "".join(f'{name} = "ask"\n' for name in ("write_file", "edit", "exec_command"))
+    policy.write_text(f'[tools]\nread_file = "allow"\nrun_program = "allow"\n{asked}')
+    with serving("--workspace", str(folder), "--policy", str(policy)) as running:
+        yield running
+
+
+def call(server: Running, person: Person | None, era: Any, *calls: tuple[str, dict[str, Any]]) -> list[str]:
     """The texts of the answers; failed ones begin with ``!``."""
 
     async def run(client: Client) -> list[str]:
         results = [await client.call_tool(name, arguments) for name, arguments in calls]
         return [("!" if result.is_error else "") + text_of(result) for result in results]
 
-    options = ("--workspace", str(workspace), "--policy", str(policy))
-    return talk(run, *options, mode=era, elicitation_callback=person)
+    return server.talk(run, mode=era, elicitation_callback=person)
 
 
 def test_an_approved_call_runs_once_and_the_next_one_is_asked_about_again(
-    workspace: Path, policy: Path, era: Any
+    server: Running, workspace: Path, era: Any
 ) -> None:
     person = Person(content={"approve": True})
     again = ("edit", {"path": "b.txt", "old_string": "new", "new_string": "newer"})
-    answers = call(workspace, policy, person, era, WRITE, again)
+    answers = call(server, person, era, WRITE, again)
     assert not any(answer.startswith("!") for answer in answers), answers
     assert (workspace / "b.txt").read_text() == "newer\n" and len(person.shown) == 2
 
 
-def test_a_person_sees_what_would_really_happen(workspace: Path, policy: Path, era: Any) -> None:
+def test_a_person_sees_what_would_really_happen(server: Running, workspace: Path, era: Any) -> None:
     person = Person("decline")
     edit = ("edit", {"path": "a.txt", "old_string": "two", "new_string": "2\u202e"})
     command = ("exec_command", {"command": ["git", "push", "--force", "a b"]})
-    call(workspace, policy, person, era, edit, command)
+    call(server, person, era, edit, command)
     first, second = person.shown
     assert first.startswith("Run edit?\nAsked because ") and "Writes: a.txt" in first
     assert "-two\n+2\\u202e" in first  # what could hide something is shown as an escape
@@ -82,14 +102,16 @@ def test_a_person_sees_what_would_really_happen(workspace: Path, policy: Path, e
     ],
 )
 def test_without_a_clear_yes_nothing_happens_and_the_model_reads_why(
-    workspace: Path, policy: Path, era: Any, person: Person | None, says: str
+    server: Running, workspace: Path, era: Any, person: Person | None, says: str
 ) -> None:
-    [answer] = call(workspace, policy, person, era, WRITE)
+    [answer] = call(server, person, era, WRITE)
     assert answer.startswith("!TOOL_NOT_ALLOWED: ") and says in answer
     assert not (workspace / "b.txt").exists()
 
 
-def test_a_file_that_changes_while_a_person_thinks_voids_the_approval(workspace: Path, policy: Path, era: Any) -> None:
+def test_a_file_that_changes_while_a_person_thinks_voids_the_approval(
+    server: Running, workspace: Path, era: Any
+) -> None:
     class Slow(Person):
         async def __call__(self, context: Any, params: Any) -> types.ElicitResult:
             if not self.shown:
@@ -98,7 +120,7 @@ def test_a_file_that_changes_while_a_person_thinks_voids_the_approval(workspace:
 
     person = Slow(content={"approve": True})
     edit = ("edit", {"path": "a.txt", "old_string": "two", "new_string": "2"})
-    [answer] = call(workspace, policy, person, era, edit)
+    [answer] = call(server, person, era, edit)
     if era == "legacy":
         assert answer.startswith("!TOOL_NOT_ALLOWED: ") and "changed while the call waited for approval" in answer
         assert (workspace / "a.txt").read_text() == "two and more\n"
@@ -107,7 +129,7 @@ def test_a_file_that_changes_while_a_person_thinks_voids_the_approval(workspace:
         assert (workspace / "a.txt").read_text() == "2 and more\n"
 
 
-def test_a_cancelled_call_is_not_run_if_the_person_says_yes_later(workspace: Path, policy: Path) -> None:
+def test_a_cancelled_call_is_not_run_if_the_person_says_yes_later(server: Running, workspace: Path) -> None:
     asked, released = asyncio.Event(), asyncio.Event()
 
     async def person(context: Any, params: Any) -> types.ElicitResult:
@@ -124,8 +146,7 @@ def test_a_cancelled_call_is_not_run_if_the_person_says_yes_later(workspace: Pat
         released.set()
         return text_of(await client.call_tool("read_file", {"path": "a.txt"}))
 
-    options = ("--workspace", str(workspace), "--policy", str(policy))
-    assert "one" in talk(run, *options, elicitation_callback=person)
+    assert "one" in server.talk(run, elicitation_callback=person)
     assert not (workspace / "b.txt").exists()
 
 
@@ -151,15 +172,14 @@ async def nobody(context: Any, params: Any) -> types.ElicitResult:
     raise AssertionError("the rounds are driven by hand")
 
 
-def in_rounds(workspace: Path, policy: Path, scenario: Any) -> None:
+def in_rounds(server: Running, scenario: Any) -> None:
     async def run(client: Client) -> None:
         await scenario(Rounds(client))
 
-    options = ("--workspace", str(workspace), "--policy", str(policy))
-    talk(run, *options, mode="2026-07-28", elicitation_callback=nobody)
+    server.talk(run, mode="2026-07-28", elicitation_callback=nobody)
 
 
-def test_an_answer_is_used_once(workspace: Path, policy: Path) -> None:
+def test_an_answer_is_used_once(server: Running, workspace: Path) -> None:
     async def scenario(rounds: Rounds) -> None:
         asked = await rounds.ask(*WRITE)
         done = await rounds.answer(*WRITE, asked.request_state)
@@ -169,10 +189,10 @@ def test_an_answer_is_used_once(workspace: Path, policy: Path) -> None:
         assert isinstance(again, types.InputRequiredResult)
         assert not (workspace / "b.txt").exists()
 
-    in_rounds(workspace, policy, scenario)
+    in_rounds(server, scenario)
 
 
-def test_an_answer_holds_for_the_call_it_was_given_to(workspace: Path, policy: Path) -> None:
+def test_an_answer_holds_for_the_call_it_was_given_to(server: Running, workspace: Path) -> None:
     other = ("write_file", {"path": "c.txt", "content": "new\n"})
 
     async def scenario(rounds: Rounds) -> None:
@@ -184,18 +204,16 @@ def test_an_answer_holds_for_the_call_it_was_given_to(workspace: Path, policy: P
         without = await rounds.answer(*WRITE, None)
         assert isinstance(without, types.InputRequiredResult)
 
-    in_rounds(workspace, policy, scenario)
+    in_rounds(server, scenario)
     assert sorted(file.name for file in workspace.iterdir()) == ["a.txt"]
 
 
 def test_calls_inside_a_program_are_asked_about_where_the_protocol_can(
-    workspace: Path, tmp_path: Path, era: Any
+    server: Running, workspace: Path, era: Any
 ) -> None:
-    policy = tmp_path / "programs.toml"
-    policy.write_text('[tools]\nrun_program = "allow"\nwrite_file = "ask"\n')
     person = Person(content={"approve": True})
     source = 'tools.write_file(path="b.txt", content="new\\n").path'
-    [answer] = call(workspace, policy, person, era, ("run_program", {"source": source}))
+    [answer] = call(server, person, era, ("run_program", {"source": source}))
     if era == "legacy":
         assert (workspace / "b.txt").read_text() == "new\n" and len(person.shown) == 1
     else:  # running the program again would repeat what it has done so far

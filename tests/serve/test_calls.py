@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 from tests.guard.process.test_ends import wait_for
-from tests.serve.clients import ERAS, talk, text_of
+from tests.serve.clients import ERAS, Running, serving, talk, text_of
+from tests.serve.conftest import fill
 from toolkit import generated
 
 pytestmark = pytest.mark.slow
@@ -31,6 +33,30 @@ PIXEL = base64.b64decode(
 @pytest.fixture(params=ERAS)
 def era(request: pytest.FixtureRequest) -> Any:
     return request.param
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("calls")
+
+
+@pytest.fixture
+def workspace(folder: Path) -> Path:
+    """The folder of the shared servers, with one file in it."""
+    fill(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def full(folder: Path) -> Iterator[Running]:
+    with serving("--workspace", str(folder), "--preset", "full") as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def reading(folder: Path) -> Iterator[Running]:
+    with serving("--workspace", str(folder), "--preset", "read-only") as server:
+        yield server
 
 
 @pytest.mark.parametrize(
@@ -61,11 +87,13 @@ def test_a_preset_offers_the_tools_it_says(workspace: Path, preset: str, others:
     assert talk(names, "--workspace", str(workspace), "--preset", preset) == sorted([*READING, *others])
 
 
-def test_a_tool_is_listed_with_both_schemas_and_hints_that_fit_its_permissions(workspace: Path, era: Any) -> None:
+def test_a_tool_is_listed_with_both_schemas_and_hints_that_fit_its_permissions(
+    full: Running, workspace: Path, era: Any
+) -> None:
     async def tools(client: Client) -> dict[str, types.Tool]:
         return {tool.name: tool for tool in (await client.list_tools()).tools}
 
-    listed = talk(tools, "--workspace", str(workspace), "--preset", "full", mode=era)
+    listed = full.talk(tools, mode=era)
     row = generated.CATALOG.definitions["read_file"]
     found = listed["read_file"]
     assert found.title == row["title"] and found.output_schema == row["outputSchema"]
@@ -82,11 +110,13 @@ def test_a_tool_is_listed_with_both_schemas_and_hints_that_fit_its_permissions(w
     assert hints("exec_command") == (False, True, True)
 
 
-def test_a_call_has_the_text_that_a_model_reads_and_the_typed_output(workspace: Path, era: Any) -> None:
+def test_a_call_has_the_text_that_a_model_reads_and_the_typed_output(
+    reading: Running, workspace: Path, era: Any
+) -> None:
     async def read(client: Client) -> types.CallToolResult:
         return await client.call_tool("read_file", {"path": "a.txt"})
 
-    result = talk(read, "--workspace", str(workspace), "--preset", "read-only", mode=era)
+    result = reading.talk(read, mode=era)
     assert not result.is_error and "     1\tone" in text_of(result)
     typed = generated.ReadFileOutput.model_validate(result.structured_content)
     assert typed.content == "one\ntwo\n" and typed.total_lines == 2
@@ -104,28 +134,28 @@ def test_a_call_has_the_text_that_a_model_reads_and_the_typed_output(workspace: 
     ],
 )  # fmt: skip
 def test_what_fails_is_a_result_that_a_model_can_act_on(
-    workspace: Path, name: str, arguments: dict[str, Any], text: str
+    reading: Running, workspace: Path, name: str, arguments: dict[str, Any], text: str
 ) -> None:
     async def call(client: Client) -> types.CallToolResult:
         return await client.call_tool(name, arguments)
 
-    result = talk(call, "--workspace", str(workspace), "--preset", "read-only")
+    result = reading.talk(call)
     assert result.is_error and text_of(result).startswith(text)
     assert (workspace / "a.txt").read_text() == "one\ntwo\n"
 
 
-def test_media_are_content(workspace: Path, era: Any) -> None:
+def test_media_are_content(reading: Running, workspace: Path, era: Any) -> None:
     (workspace / "dot.png").write_bytes(PIXEL)
 
     async def read(client: Client) -> types.CallToolResult:
         return await client.call_tool("read_file", {"path": "dot.png"})
 
-    result = talk(read, "--workspace", str(workspace), "--preset", "read-only", mode=era)
+    result = reading.talk(read, mode=era)
     images = [block for block in result.content if isinstance(block, types.ImageContent)]
     assert [(image.mime_type, base64.b64decode(image.data)) for image in images] == [("image/png", PIXEL)]
 
 
-def test_progress_of_a_command_arrives_before_its_result(workspace: Path, era: Any) -> None:
+def test_progress_of_a_command_arrives_before_its_result(full: Running, workspace: Path, era: Any) -> None:
     (workspace / "go").write_text("")
 
     async def run(client: Client) -> tuple[list[tuple[float, str]], str]:
@@ -140,12 +170,12 @@ def test_progress_of_a_command_arrives_before_its_result(workspace: Path, era: A
         result = await client.call_tool("bash", {"command": command}, progress_callback=note)
         return seen, text_of(result)
 
-    seen, text = talk(run, "--workspace", str(workspace), "--preset", "full", mode=era)
+    seen, text = full.talk(run, mode=era)
     assert "begun\n" in [message for _, message in seen] and "over" in text
     assert [progress for progress, _ in seen] == sorted({progress for progress, _ in seen})
 
 
-def test_a_cancelled_call_ends_its_command_and_the_server_goes_on(workspace: Path, era: Any) -> None:
+def test_a_cancelled_call_ends_its_command_and_the_server_goes_on(full: Running, workspace: Path, era: Any) -> None:
     async def run(client: Client) -> str:
         started = asyncio.Event()
 
@@ -167,7 +197,7 @@ def test_a_cancelled_call_ends_its_command_and_the_server_goes_on(workspace: Pat
         seen = await client.call_tool("bash", {"command": "pgrep -x sleep || echo none"})
         return text_of(seen)
 
-    assert "none" in talk(run, "--workspace", str(workspace), "--preset", "full", mode=era)
+    assert "none" in full.talk(run, mode=era)
     wait_for(lambda: _count_sleepers() == 0, "the command to end")
 
 
@@ -185,9 +215,9 @@ def _read(file: Path) -> bytes:
         return b""
 
 
-def test_a_long_output_is_a_resource_that_can_be_read_by_lines(workspace: Path, era: Any) -> None:
+def test_a_long_output_is_a_resource_that_can_be_read_by_lines(full: Running, workspace: Path, era: Any) -> None:
     async def run(client: Client) -> None:
-        result = await client.call_tool("bash", {"command": "seq 1 100000"})
+        result = await client.call_tool("bash", {"command": "seq 1 20000"})
         links = [block for block in result.content if isinstance(block, types.ResourceLink)]
         assert len(links) == 1 and len(text_of(result)) < 60_000
         uri = links[0].uri
@@ -202,27 +232,32 @@ def test_a_long_output_is_a_resource_that_can_be_read_by_lines(workspace: Path, 
 
         assert lines(await client.read_resource(f"{uri}?offset=500&limit=3")) == ["500", "501", "502"]
         whole = await client.read_resource(uri)
-        assert lines(whole) == [str(number) for number in range(1, 100_001)] and len(whole.contents) == 1
+        assert lines(whole) == [str(number) for number in range(1, 20_001)] and len(whole.contents) == 1
 
-    talk(run, "--workspace", str(workspace), "--preset", "full", mode=era)
+    full.talk(run, mode=era)
 
 
-def test_a_resource_larger_than_an_answer_says_where_to_go_on(workspace: Path) -> None:
+def test_a_resource_larger_than_an_answer_says_where_to_go_on(full: Running, workspace: Path) -> None:
     async def run(client: Client) -> None:
-        result = await client.call_tool("bash", {"command": "seq 1 400000"})
+        # One line in the middle is longer than an answer.
+        command = "seq 1 40000; head -c 200000 /dev/zero | tr '\\0' x; echo; seq 40002 60000"
+        result = await client.call_tool("bash", {"command": command})
         uri = next(block.uri for block in result.content if isinstance(block, types.ResourceLink))
         text, numbers = "", 0
         while uri:
             read = await client.read_resource(uri)
             part, *note = [item.text for item in read.contents if isinstance(item, types.TextResourceContents)]
-            following = re.search(r"read (\S+) for the rest", note[0]) if note else None
+            following = re.search(r"read (\S+) for the lines from", note[0]) if note else None
             uri = following[1] if following else ""
-            # A page may end inside a line, which the next page begins with.
-            text += part[: part.rindex("\n") + 1] if uri else part
+            cut = bool(note) and "the rest of line 40001 is too long to be shown" in note[0]
+            text += f"{len(part)} of a long line\n" if cut else part
             numbers += 1
-        assert numbers == 3 and text == "".join(f"{number}\n" for number in range(1, 400_001))
+        before, after = (
+            "".join(f"{number}\n" for number in some) for some in (range(1, 40_001), range(40_002, 60_001))
+        )
+        assert text == f"{before}131072 of a long line\n{after}".rstrip() and numbers == 4
 
-    talk(run, "--workspace", str(workspace), "--preset", "full")
+    full.talk(run)
 
 
 @pytest.mark.parametrize(
@@ -234,16 +269,16 @@ def test_a_resource_larger_than_an_answer_says_where_to_go_on(workspace: Path) -
         ("toolkit-output:///AAAA?page=1", "'page' is wrong"),
     ],
 )
-def test_other_resources_do_not_exist(workspace: Path, uri: str, says: str) -> None:
+def test_other_resources_do_not_exist(reading: Running, workspace: Path, uri: str, says: str) -> None:
     async def read(client: Client) -> str:
         with pytest.raises(MCPError) as caught:
             await client.read_resource(uri)
         return str(caught.value)
 
-    assert says in talk(read, "--workspace", str(workspace), "--preset", "read-only")
+    assert says in reading.talk(read)
 
 
-def test_programs_run_where_the_policy_allows_them(workspace: Path) -> None:
+def test_programs_run_where_the_policy_allows_them(full: Running, workspace: Path) -> None:
     source = 'text = tools.read_file(path="a.txt").content\ntext.split()'
 
     async def run(client: Client) -> tuple[str, str]:
@@ -251,7 +286,7 @@ def test_programs_run_where_the_policy_allows_them(workspace: Path) -> None:
         wrong = await client.call_tool("run_program", {"source": source.replace("content", "contents")})
         return text_of(right), text_of(wrong)
 
-    right, wrong = talk(run, "--workspace", str(workspace), "--preset", "full")
+    right, wrong = full.talk(run)
     assert '["one","two"]' in right.replace(" ", "").replace("\n", "")
     assert "line 1" in wrong and "contents" in wrong
 
