@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from tests.guard.ways import needs
 from tests.projects import DOWNSTREAM, REPOSITORY, run
 
 pytestmark = pytest.mark.slow
@@ -60,11 +61,13 @@ class Copy:
 
 @pytest.fixture(scope="module")
 def of_built_ins(tmp_path_factory: pytest.TempPathFactory) -> Copy:
+    needs("full")  # without a sandbox, tools that run commands are not offered
     return Copy(tmp_path_factory.mktemp("built_ins"), "toolkit.generated")
 
 
 @pytest.fixture(scope="module")
 def of_acme(tmp_path_factory: pytest.TempPathFactory) -> Copy:
+    needs("full")
     return Copy(tmp_path_factory.mktemp("acme"), "acme.generated")
 
 

@@ -69,7 +69,7 @@ class Gap:
 NO_PROMPTS = "the server has no prompts, by decision: it offers tools"
 NO_OTHER_RESOURCES = "the only resources are outputs of calls that were cut; files are read by tools, behind the policy"
 NO_SUBSCRIPTIONS = "kept outputs never change, so nobody has to be told of a change"
-NO_SAMPLING = "a tool never asks the client's model: it would be a way around the policy of that client"
+NO_SAMPLING = "the client's model calls tools; a tool never asks the client's model"
 ONLY_APPROVALS = "tools ask nothing by themselves; the one question is whether a call may run, in a form of our own"
 
 NOT_PASSED = {
