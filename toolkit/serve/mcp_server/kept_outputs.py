@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 _SCHEME: Final = "toolkit-output:///"
 _URI: Final = re.compile(rf"{re.escape(_SCHEME)}([^?#]+)(?:\?([^#]*))?\Z")
-_MAX_BYTES: Final = 1024 * 1024
-"""How much of an output one answer holds. The rest is read by line numbers."""
+_MAX_BYTES: Final = 128 * 1024
+"""How much of an output one answer holds: escaped as JSON, still less than the megabyte that the official client takes over
+HTTP. The rest is read by line numbers."""
 _MAX_LISTED: Final = 100
 
 TEMPLATE: Final = ResourceTemplate(
@@ -95,20 +96,22 @@ def _lines_wanted(query: str) -> tuple[int, int | None]:
 def _text_contents(
     uri: str, kept: CachedOutput, offset: int, limit: int | None
 ) -> list[TextResourceContents | BlobResourceContents]:
-    """The lines, as far as they fit; then where to go on."""
-    start = kept.start_of(offset)
+    """The lines, as many as fit; then where to go on. Of a line that does not fit, its beginning."""
     last = kept.total_lines if limit is None else min(kept.total_lines, offset + limit - 1)
-    end = kept.start_of(last + 1) if last < kept.total_lines else kept.size
+    start, end = kept.start_of(offset), kept.start_of(last + 1)
     data = b"".join(_take(kept, start, min(end, start + _MAX_BYTES)))
+    note = ""
+    if start + len(data) < end:
+        whole = data.count(b"\n")
+        data = data[: data.rindex(b"\n") + 1] if whole else data
+        following = offset + max(whole, 1)
+        cut = "" if whole else f"the rest of line {offset} is too long to be shown; "
+        note = f"[{cut}read {uri}?offset={following} for the lines from {following} to {kept.total_lines}]"
     contents: list[TextResourceContents | BlobResourceContents] = [
         TextResourceContents(uri=uri, mime_type=kept.media_type or "text/plain", text=data.decode(errors="replace"))
     ]
-    if start + len(data) < end:
-        whole = data.count(b"\n")
-        following = f"{uri}?offset={offset + whole}" if whole else ""
-        way = f"read {following} for the rest" if following else "this line is longer than one answer may be"
-        note = f"[{end - start - len(data)} more bytes up to line {last}; {way}]"
-        contents.append(TextResourceContents(uri=following or uri, mime_type="text/plain", text=note))
+    if note:
+        contents.append(TextResourceContents(uri=uri, mime_type="text/plain", text=note))
     return contents
 
 

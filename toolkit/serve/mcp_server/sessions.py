@@ -67,10 +67,10 @@ class SessionToolkits:
         entry = self._open.get(key)
         if entry is None:
             entry = self._open[key] = self._make(key, self._policy)
-            await self._close_unused()
         self._open.move_to_end(key)
-        entry.users += 1
+        entry.users += 1  # before anything is awaited: another session must not close it
         try:
+            await self._close_unused()
             yield entry
         finally:
             entry.users -= 1
@@ -111,8 +111,9 @@ class SessionToolkits:
 
     async def _close_unused(self) -> None:
         unused = [key for key, entry in self._open.items() if key and not entry.users]
-        for key in unused[: max(0, len(self._open) - _MAX_OPEN)]:
-            await self._retire(self._open.pop(key))
+        surplus = [self._open.pop(key) for key in unused[: max(0, len(self._open) - _MAX_OPEN)]]
+        for entry in surplus:
+            await self._retire(entry)
 
     @staticmethod
     async def _retire(entry: SessionToolkit) -> None:
