@@ -18,6 +18,17 @@ from tests.serve.clients import INITIALIZE, SECONDS, Running, serve_command, ser
 
 pytestmark = pytest.mark.slow
 
+META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+"""What every request of the newest revision says of its client."""
+NEWEST = {
+    "Accept": "application/json, text/event-stream",
+    "MCP-Protocol-Version": "2026-07-28",
+    "Mcp-Method": "tools/call",
+}
 INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 
 
@@ -174,21 +185,28 @@ def _visit(server: Running, client: httpx.Client) -> None:
     assert client.delete(server.url, headers=headers).status_code == 200
 
 
+def test_a_log_that_nobody_reads_stops_nobody(workspace: Path, policy: Path) -> None:
+    """Each forged state is a line on standard error: far more than a pipe holds."""
+    with (
+        serving("--workspace", str(workspace), "--policy", str(policy)) as server,
+        httpx.Client(trust_env=False, timeout=SECONDS) as client,
+    ):
+        message = call(1, "read_file", path="a.txt")
+        message["params"] |= {"_meta": META, "requestState": "forged" * 10}
+        headers = {**NEWEST, "Mcp-Name": "read_file"}
+        for _ in range(1500):
+            refused = client.post(server.url, json=message, headers=headers)
+            assert "requestState" in refused.text
+        del message["params"]["requestState"]
+        assert "one" in client.post(server.url, json=message, headers=headers).text
+        code, said = server.stop()
+        assert code == 0 and "requestState rejected" in said and "stopped" in said
+
+
 def test_a_client_of_the_newest_revision_that_goes_away_ends_its_call(workspace: Path) -> None:
-    meta = {
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
-        "io.modelcontextprotocol/clientCapabilities": {},
-        "progressToken": 1,
-    }
     message = call(1, "bash", command="echo begun; sleep 4321.125", timeout_ms=600_000)
-    message["params"]["_meta"] = meta
-    headers = {
-        "Accept": "application/json, text/event-stream",
-        "MCP-Protocol-Version": "2026-07-28",
-        "Mcp-Method": "tools/call",
-        "Mcp-Name": "bash",
-    }
+    message["params"]["_meta"] = {**META, "progressToken": 1}
+    headers = {**NEWEST, "Mcp-Name": "bash"}
     with serving("--workspace", str(workspace), "--preset", "full") as server:
         with httpx.stream(
             "POST", server.url, json=message, headers=headers, trust_env=False, timeout=SECONDS

@@ -16,7 +16,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from toolkit.cli.style import Style, Styled, paint, paint_help, takes_colour
@@ -157,6 +157,14 @@ def print_text(text: str) -> None:
 def print_warning(line: str) -> None:
     """As ``print_line``, on standard error."""
     _echo(escape_hidden(line), err=True)
+
+
+def write_warning(line: str) -> None:
+    """As ``print_warning``, for a thread that may still wait here when the process ends: nothing of Python is locked."""
+    data = f"{escape_hidden(line)}\n".encode(errors="backslashreplace")
+    with suppress(OSError):  # nobody is there any more
+        while data:
+            data = data[os.write(2, data) :]
 
 
 def print_error(message: str, *more: str) -> None:

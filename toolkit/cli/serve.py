@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
 
 import typer
 
 from toolkit.cli.options import Workspace
-from toolkit.cli.report import count, print_warning, report_errors
+from toolkit.cli.report import count, report_errors, write_warning
 from toolkit.cli.tools.generated_package import load_named_package
 from toolkit.errors import SetupError
 
@@ -92,12 +93,15 @@ def serve(
     """
     with report_errors(False, spec_mistakes=2):
         served = make_served(workspace, preset, policy, package, sandbox, audit)
-        if http is None:
-            if token_file is not None or allow_host:
-                raise SetupError("--token-file and --allow-host are for HTTP; add --http HOST:PORT")
-            _serve_stdio(served)
-        else:
-            _serve_http(served, http, token_file, tuple(allow_host or ()))
+        if http is None and (token_file is not None or allow_host):
+            raise SetupError("--token-file and --allow-host are for HTTP; add --http HOST:PORT")
+        from toolkit.serve.setup.server_log import ServerLog
+
+        with ServerLog(write_warning) as log:  # standard output belongs to the protocol
+            if http is None:
+                _serve_stdio(served, log.tell)
+            else:
+                _serve_http(served, http, token_file, tuple(allow_host or ()), log.tell)
 
 
 def make_served(
@@ -118,35 +122,36 @@ def make_served(
     return ServedTools(load_named_package(package), workspace, preset, policy, sandbox, audit)
 
 
-def _serve_stdio(served: ServedTools) -> None:
+def _serve_stdio(served: ServedTools, tell: Callable[[str], None]) -> None:
     from toolkit.serve.mcp_server.transports import serve_stdio
 
-    server = _make_server(served)
-    # Standard output belongs to the protocol.
-    serve_stdio(server, lambda: print_warning(f"{_what(server, served)} over stdio; {served.describe()}"))
+    server = _make_server(served, tell)
+    serve_stdio(server, lambda: tell(f"{_what(server, served)} over stdio; {served.describe()}"))
 
 
-def _serve_http(served: ServedTools, address: str, token_file: Path | None, names: tuple[str, ...]) -> None:
+def _serve_http(
+    served: ServedTools, address: str, token_file: Path | None, names: tuple[str, ...], tell: Callable[[str], None]
+) -> None:
     from toolkit.serve.http.address import Address
     from toolkit.serve.mcp_server.transports import PATH, check_token, serve_http
 
     where, token = Address.parse(address), _read_token(token_file)
     check_token(where, token)
-    server = _make_server(served)
+    server = _make_server(served, tell)
 
     def announce(bound: Address) -> None:
         url = f"http://{bound.shown_host}:{bound.port}{PATH}"
         secret = "with a token" if token else "without a token"
-        print_warning(f"{_what(server, served)} at {url}, {secret}; {served.describe()}")
+        tell(f"{_what(server, served)} at {url}, {secret}; {served.describe()}")
 
     serve_http(server, where, token, names, announce)
-    print_warning("stopped")
+    tell("stopped")
 
 
-def _make_server(served: ServedTools) -> ToolkitServer:
+def _make_server(served: ServedTools, tell: Callable[[str], None]) -> ToolkitServer:
     from toolkit.serve.mcp_server.server import ToolkitServer
 
-    return ToolkitServer(served, print_warning)
+    return ToolkitServer(served, tell)
 
 
 def _what(server: Any, served: ServedTools) -> str:

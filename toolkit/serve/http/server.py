@@ -49,7 +49,8 @@ def run_app(
 
     config = uvicorn.Config(
         app,
-        log_level="error",
+        log_config=None,  # what is wrong goes where all warnings go
+        log_level="warning",
         access_log=False,
         server_header=False,
         date_header=False,
