@@ -12,11 +12,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import toolkit
 from tests.mypy_cache import cache_of_this_process
 from toolkit.codegen import Settings, find_settings, generate
 
 REPOSITORY = Path(__file__).parent.parent
 DOWNSTREAM = REPOSITORY / "tests" / "downstream"
+PACKAGES = Path(toolkit.__file__).parents[1]
+"""Where the toolkit is imported from: the source tree, or the packages of an environment with the wheel."""
 
 AWKWARD_NAMES = (
     "list", "str", "type", "set", "dict", "int", "object", "builtins", "Any", "Literal", "OMIT", "Omit", "class", "None",

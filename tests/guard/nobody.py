@@ -14,7 +14,7 @@ from typing import Final
 
 import pytest
 
-from tests.projects import REPOSITORY
+from tests.projects import PACKAGES, REPOSITORY
 
 NOBODY: Final = 65534
 
@@ -52,12 +52,14 @@ def run(code: str, *arguments: str) -> str:
         user=NOBODY,
         group=NOBODY,
         extra_groups=[],
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(REPOSITORY), "PYTHONDONTWRITEBYTECODE": "1"},
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(PACKAGES), "PYTHONDONTWRITEBYTECODE": "1"},
         cwd="/",
         capture_output=True,
         text=True,
     )
     if "Traceback" in done.stderr and "Permission denied: '" in done.stderr:
         pytest.skip("another user cannot read this checkout")
+    if "No module named 'toolkit'" in done.stderr and PACKAGES != REPOSITORY:
+        pytest.skip("another user cannot read where the toolkit is installed")
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -19,7 +19,7 @@ import pytest
 
 from tests.guard import nobody
 from tests.guard.ways import FULL, Way, guard_in, needs
-from tests.projects import REPOSITORY
+from tests.projects import PACKAGES
 from toolkit.errors import SetupError, ToolNotAllowed
 from toolkit.guard import ProcessGuard, ProcessResult
 from toolkit.guard.process.kernel import bubblewrap, tier
@@ -157,7 +157,7 @@ def test_the_supervisor_inside_is_not_read_from_the_workspace(workspace: Path) -
     """Where the toolkit itself lies in the workspace, no command can rewrite it; and if somebody else does, the supervisor
     of the next command is still the one that was loaded."""
     needs("bubblewrap")
-    shutil.copytree(REPOSITORY / "toolkit", workspace / "toolkit", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(PACKAGES / "toolkit", workspace / "toolkit", ignore=shutil.ignore_patterns("__pycache__"))
     code = (
         "import sys, toolkit; from pathlib import Path; from toolkit.guard import ProcessGuard\n"
         "assert toolkit.__file__.startswith(sys.argv[1])\n"

@@ -221,6 +221,7 @@ def index(folder: Path) -> str:
 
 def pip_install(guard: ProcessGuard, package: str, *options: str) -> ProcessResult:
     quiet = ["--no-input", "--disable-pip-version-check", "--no-cache-dir", "--retries", "0", "--target", "packages"]
+    pytest.importorskip("pip")  # environments of uv have none
     return run(guard, sys.executable, "-m", "pip", "install", *quiet, *options, package)
 
 
