@@ -13,6 +13,7 @@ import typer
 from toolkit.cli import generate
 from toolkit.cli.audit import audit_app
 from toolkit.cli.new_project.init import init
+from toolkit.cli.playground import playground
 from toolkit.cli.policy import policy_app
 from toolkit.cli.report import print_line
 from toolkit.cli.tools.arguments import SETTINGS
@@ -74,5 +75,11 @@ app.command(
         "toolkit invoke read_file --help",
     ),
 )(invoke)
+app.command(
+    cls=CliCommand,
+    epilog=examples(
+        "toolkit playground --preset read-only", "toolkit playground --policy ../policy.toml --workspace src"
+    ),
+)(playground)
 app.add_typer(policy_app, name="policy")
 app.add_typer(audit_app, name="audit")
