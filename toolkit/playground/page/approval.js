@@ -2,7 +2,7 @@
 // dialog opens with the focus on its title, and Escape denies.
 
 import { post } from "./api.js";
-import { block, chip, code, el, replace, visibleJson } from "./dom.js";
+import { block, chip, code, el, replace, sentence, visibleJson } from "./dom.js";
 import { writeJson } from "./json.js";
 
 const dialog = document.getElementById("approval");
@@ -44,8 +44,8 @@ function draw(request) {
   replace(
     dialog,
     el("h2", { id: "approval-title", tabindex: "-1" }, "Approve ", code(request.tool), "?"),
-    el("p", {}, request.because),
-    request.hints.length ? el("p", { class: "hint" }, "The tool says about itself: ", request.hints.map((hint) => chip(hint))) : null,
+    el("p", {}, sentence(request.because)),
+    request.hints.length ? el("p", { class: "hint" }, "The tool says about itself: ", request.hints.flatMap((hint) => [chip(hint), " "])) : null,
     touched(request),
     request.diff === null ? null : diff(request),
     el("details", {}, el("summary", {}, "Arguments"), el("label", { for: "edited" }, "Arguments of the call, as JSON; what you change here is judged again"), edited),

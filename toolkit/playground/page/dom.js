@@ -76,6 +76,12 @@ export function decisionChip(decision) {
   return chip(DECISIONS[decision] ?? decision ?? "–", `decision ${decision in DECISIONS ? decision : ""}`);
 }
 
+// A reason as a sentence: reasons of the toolkit start small and have no full stop.
+export function sentence(text) {
+  const first = /^[a-z]/.test(text) ? text[0].toUpperCase() + text.slice(1) : text;
+  return /[.!?]$/.test(first) ? first : `${first}.`;
+}
+
 export function bar(share) {
   const inner = el("span", { class: "bar-inner" });
   inner.style.width = `${Math.max(1, Math.round(share * 100))}%`;

@@ -2,7 +2,7 @@
 
 import { get, takeToken } from "./api.js";
 import { markChosen, showCatalog } from "./catalog.js";
-import { chip, code, el, replace } from "./dom.js";
+import { chip, code, el, replace, sentence } from "./dom.js";
 import { showTimeline } from "./timeline.js";
 import { showTokens } from "./tokens.js";
 import { showTool } from "./tool.js";
@@ -71,7 +71,7 @@ function welcome() {
     "article",
     { class: "welcome" },
     el("h2", { tabindex: "-1" }, `${allowed} of ${tools.length} tools can be called`),
-    el("p", {}, `${session.allows[0].toUpperCase()}${session.allows.slice(1)}.`),
+    el("p", {}, sentence(session.allows)),
     el(
       "dl",
       { class: "touched" },

@@ -21,7 +21,7 @@ export async function showTokens() {
 
 function table(title, rows) {
   const most = Math.max(1, ...rows.map((row) => row.bytes ?? 0));
-  const head = [title, "Bytes", "Tokens (estimate)", "Share"].map((text) => el("th", { scope: "col" }, text));
+  const head = [title, "Bytes", "Tokens (estimate)", "Share"].map((text, at) => el("th", { scope: "col", class: at === 1 || at === 2 ? "number" : null }, text));
   const cells = rows.map((row) =>
     el(
       "tr",

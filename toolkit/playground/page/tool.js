@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { makeCall } from "./call.js";
-import { block, chip, decisionChip, el, visibleJson } from "./dom.js";
+import { block, chip, decisionChip, el, sentence, visibleJson } from "./dom.js";
 import { makeForm } from "./form.js";
 import { writeJson } from "./json.js";
 import { prose } from "./prose.js";
@@ -47,7 +47,7 @@ function head(tool) {
     el("a", { class: "back", href: "#/tools" }, "← All tools"),
     el("h2", { tabindex: "-1" }, el("span", { class: "name" }, tool.name), tool.title ? el("span", { class: "title" }, ` ${tool.title}`) : null),
     el("p", { class: "facts" }, decisionChip(tool.decision), facts.map((fact) => chip(fact)), tool.origin ? chip(`imported from ${tool.origin}`) : null),
-    tool.decision === "allow" ? null : el("p", { class: tool.decision === "deny" ? "reason" : "hint" }, tool.because),
+    tool.decision === "allow" ? null : el("p", { class: tool.decision === "deny" ? "reason" : "hint" }, sentence(tool.because)),
   );
 }
 

@@ -1,7 +1,7 @@
 // What the policy says about the call that the form holds, as one types.
 
 import { post } from "./api.js";
-import { block, code, copyButton, decisionChip, el, replace } from "./dom.js";
+import { block, code, copyButton, decisionChip, el, replace, sentence } from "./dom.js";
 
 const PAUSE_MS = 200;
 
@@ -49,7 +49,7 @@ export function makeVerdict(tool, form) {
 
 function describe(verdict) {
   return [
-    el("p", {}, decisionChip(verdict.decision), ` ${verdict.because}`),
+    el("p", {}, decisionChip(verdict.decision), ` ${sentence(verdict.because)}`),
     verdict.considered.length > 0 ? rules(verdict.considered) : null,
   ];
 }
