@@ -106,6 +106,17 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "toolkit/cli": ("toolkit.errors", "toolkit.cli", "toolkit.visible"),
     # shows schemas, and makes options from them
     "toolkit/cli/tools": ("toolkit.errors", "toolkit.cli", "toolkit.jsonschema"),
+    # a page of its own over a toolkit; it shows tools as the command line does
+    "toolkit/playground": (
+        "toolkit.errors",
+        "toolkit.wire",
+        "toolkit.guard.policy",
+        "toolkit.runtime",
+        "toolkit.adapters",
+        "toolkit.serve",
+        "toolkit.cli.tools.signature",
+        "toolkit.playground",
+    ),
     # runs inside mypy only
     "toolkit/mypy": ("toolkit.mypy",),
     # used by tests of other people; the plugin is loaded by every run of pytest
