@@ -113,20 +113,23 @@ def open_page(browser: Any, url: str, width: int, height: int, scheme: str) -> P
 
 
 def keep(page: Page, name: str) -> None:
-    """Writes a picture with a palette of a few colours, which makes it a third as large."""
+    """Writes a picture with a palette of 256 colours, which makes it a third as large."""
     shown = base64.b64encode(page.screenshot(animations="disabled")).decode()
     blank = page.context.new_page()
     width, height, encoded = blank.evaluate(PIXELS, shown)
     blank.close()
     data = base64.b64decode(encoded)
-    # Four bits of each colour: text in grey and a dozen flat colours need no more.
-    pixels = [tuple(channel & 0xF0 | channel >> 4 for channel in data[at : at + 3]) for at in range(0, len(data), 4)]
-    palette = {colour: number for number, (colour, _) in enumerate(Counter(pixels).most_common(256))}
+    pixels = [(data[at], data[at + 1], data[at + 2]) for at in range(0, len(data), 4)]
+    common = [colour for colour, _ in Counter(pixels).most_common(256)]
+    palette = {colour: number for number, colour in enumerate(common)}
+    for colour in set(pixels) - palette.keys():  # edges of letters: the nearest common colour
+        nearest = min(common, key=lambda one: sum((a - b) ** 2 for a, b in zip(one, colour, strict=True)))
+        palette[colour] = palette[nearest]
     rows = (pixels[at : at + width] for at in range(0, len(pixels), width))
-    lines = b"".join(b"\0" + bytes(palette.get(pixel, 0) for pixel in row) for row in rows)
+    lines = b"".join(b"\0" + bytes(palette[pixel] for pixel in row) for row in rows)
     parts = {
         b"IHDR": struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0),
-        b"PLTE": bytes(channel for colour in palette for channel in colour),
+        b"PLTE": bytes(channel for colour in common for channel in colour),
         b"IDAT": zlib.compress(lines, 9),
         b"IEND": b"",
     }
