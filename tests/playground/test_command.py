@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from tests.builtin.commands import OPEN_LINE, line_in, needs_a_sandbox
 from tests.cli.run_main import run_main
+from tests.cli.test_screens import read_screen, start_on_screen
 from tests.playground.running import playground
 from tests.projects import run
 
@@ -107,3 +109,22 @@ def test_a_package_of_the_project_is_served(tmp_path: Path) -> None:
         names = {tool["name"] for tool in running.get("/api/tools")}
         assert {"add", "quote", "read_file"} <= names
         assert running.run("add", a=2**60, b=1)["typed"].startswith(f"AddOutput(sum={2**60 + 1}")
+
+
+def test_the_browser_is_opened_without_showing_the_token_to_other_users(tmp_path: Path) -> None:
+    workspace, browser, opened = tmp_path / "workspace", tmp_path / "browser", tmp_path / "opened"
+    workspace.mkdir()
+    os.mkfifo(opened)
+    # Its arguments, then the file that it was given.
+    browser.write_text(f'#!/bin/sh\n{{ echo "$@"; stat -c %a "${{1#file://}}"; cat "${{1#file://}}"; }} >{opened}\n')
+    browser.chmod(0o755)
+    arguments = ["playground", "--preset", "read-only", "--workspace", str(workspace)]
+    with start_on_screen(arguments, tmp_path, 120, BROWSER=f"{browser} %s") as (process, ours):
+        shown = read_screen(ours, b"Ctrl-C ends it").decode()
+        given, mode, page = opened.read_text().splitlines()
+        process.terminate()
+        read_screen(ours)
+    url = re.search(r"http://127[^\s]+#token=[\w-]+", shown)
+    assert url is not None and url[0] in page and mode == "600"
+    assert given.startswith("file:///") and url[0].partition("token=")[2] not in given
+    assert not Path(given.removeprefix("file://")).exists() and process.returncode == 0

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import httpx
 import pytest
@@ -15,6 +17,7 @@ from tests.playground.conftest import make_workspace
 from tests.playground.running import SECONDS, RunningPlayground, make_client, playground
 from toolkit.playground.http.headers import HEADERS
 
+T = TypeVar("T")
 ADDRESSES = ("/api/session", "/api/tools", "/api/tools/read_file", "/api/audit", "/api/tokens", "/api/nothing")
 
 
@@ -33,6 +36,14 @@ def ask(running: RunningPlayground, path: str, method: str = "GET", **headers: s
 
 def says_nothing(running: RunningPlayground, response: httpx.Response) -> bool:
     return not any(word in response.text for word in (running.token, str(running.workspace), "read_file", "Traceback"))
+
+
+def wait_for(look: Callable[[], T], is_there: Callable[[T], bool]) -> T:
+    """Looks again until it is there. Only a mistake makes it give up."""
+    deadline = time.monotonic() + SECONDS
+    while not is_there(found := look()):
+        assert time.monotonic() < deadline, found
+    return found
 
 
 WRONG_TOKENS = ("", "Bearer", "Bearer x", "Basic {token}", "Bearer {token}x", "Bearer {token} x", "{token}")
@@ -155,8 +166,7 @@ def test_a_client_that_goes_away_cancels_its_call(open_house: RunningPlayground)
             line.wait_for_words()
         line.wait_until_nobody_holds_it()
     (open_house.workspace / "line").unlink()
-    while (last := open_house.get("/api/audit")["calls"][-1])["outcome"] is None:
-        pass  # the command has ended; its record follows
+    last = wait_for(lambda: open_house.get("/api/audit")["calls"][-1], lambda call: call["outcome"] is not None)
     assert last["outcome"] == "TOOL_CANCELLED"
 
 
@@ -190,8 +200,11 @@ def test_a_reader_that_does_not_read_costs_no_memory_and_gets_the_end(open_house
         client.settimeout(SECONDS)
         client.connect(("127.0.0.1", open_house.port))
         client.sendall(request.encode())
-        while len(calls := open_house.get("/api/audit")["calls"]) == before or calls[-1]["outcome"] is None:
-            pass  # until the command has ended; nothing is read meanwhile
+        # Until the command has ended; nothing is read meanwhile.
+        calls = wait_for(
+            lambda: open_house.get("/api/audit")["calls"],
+            lambda calls: len(calls) > before and calls[-1]["outcome"] is not None,
+        )
         assert calls[-1]["outcome"] == "ok"
         received = b""
         while piece := client.recv(1 << 20):
@@ -221,9 +234,8 @@ def test_many_broken_connections_leave_no_descriptors(open_house: RunningPlaygro
     before = open_house.count_descriptors()
     for _ in range(20):
         be_rude()
-    # Connections that were closed here are closed there when the server has noticed; each request gives it the time.
-    while open_house.count_descriptors() > before + 2:
-        open_house.get("/api/session")
+    # Connections that were closed here are closed there when the server has noticed.
+    wait_for(open_house.count_descriptors, lambda count: count <= before + 2)
     assert open_house.run("read_file", path="README.md")["error"] is None
 
 

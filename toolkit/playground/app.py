@@ -67,7 +67,7 @@ class PlaygroundApi:
         ]
 
     async def describe(self, request: Request) -> Response:
-        return JSONResponse(self._session.describe())
+        return _json(await self._session.describe())
 
     async def list_tools(self, request: Request) -> Response:
         return _json(await self._session.list_tools())

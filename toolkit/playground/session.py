@@ -50,8 +50,11 @@ class PlaygroundSession:
         """Verdicts are found in threads, and may read files; a page that types fast gets no more of them than two."""
         return asyncio.Semaphore(2)
 
-    def describe(self) -> dict[str, Any]:
-        """What the head of the page says."""
+    async def describe(self) -> dict[str, Any]:
+        """What the head of the page says. The first answer tries out the sandbox, which starts a process."""
+        return await asyncio.to_thread(self._describe)
+
+    def _describe(self) -> dict[str, Any]:
         from toolkit import __version__
 
         return {

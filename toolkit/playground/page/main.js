@@ -56,7 +56,15 @@ async function route() {
 
 function read(hash) {
   const [, view = "tools", name] = /^#\/(tools|timeline|tokens)(?:\/(.+))?$/.exec(hash) ?? [];
-  return [view, view === "tools" && name ? decodeURIComponent(name) : null];
+  return [view, view === "tools" && name ? decode(name) : null];
+}
+
+function decode(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text; // typed by hand; there is no such tool, which is what the page then says
+  }
 }
 
 async function open(view, name) {

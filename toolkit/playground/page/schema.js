@@ -13,7 +13,12 @@ export function follow(schema, root) {
 
 function resolve(reference, root) {
   if (!reference.startsWith("#")) return {};
-  const steps = decodeURIComponent(reference.slice(1)).split("/").slice(1);
+  let steps;
+  try {
+    steps = decodeURIComponent(reference.slice(1)).split("/").slice(1);
+  } catch {
+    return {};
+  }
   const found = steps.reduce((node, step) => node?.[step.replaceAll("~1", "/").replaceAll("~0", "~")], root);
   return found !== null && typeof found === "object" ? found : {};
 }
