@@ -6,11 +6,10 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.playground.running import RunningPlayground, playground
 from tests.projects import Project, tool
@@ -25,12 +24,6 @@ ARGUMENTS = [
 TIMEOUT_MS = 20_000
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.xdist_group("browser"))
-
-
 # Not for the session: while Playwright runs, nothing else in this thread can start an event loop.
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
@@ -40,6 +33,7 @@ def browser() -> Iterator[Browser]:
         if os.environ.get("TOOLKIT_CORPUS_REQUIRED"):
             pytest.fail("Chromium is required but was not found; .ci/install-chromium installs it")
         pytest.skip("Chromium was not found; install Debian's package `chromium` to run these tests")
+    expect.set_options(timeout=TIMEOUT_MS)  # other tests run beside these
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
         yield started

@@ -11,6 +11,8 @@ from tests.builtin.commands import OPEN_LINE, line_in
 from tests.playground.browser.conftest import OpenPage
 from tests.playground.running import RunningPlayground
 
+pytestmark = pytest.mark.xdist_group("browser")
+
 
 def open_edit(shop: RunningPlayground, open_page: OpenPage) -> Page:
     """The page with a call of ``edit`` that waits for approval."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.playground.browser.conftest import OpenPage
 from tests.playground.running import RunningPlayground
+
+pytestmark = pytest.mark.xdist_group("browser")
 
 
 def test_the_search_finds_tools_by_their_words(shop: RunningPlayground, open_page: OpenPage) -> None:

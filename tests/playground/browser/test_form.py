@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.playground.browser.conftest import HOSTILE, OpenPage, result_of
 from tests.playground.running import RunningPlayground
+
+pytestmark = pytest.mark.xdist_group("browser")
 
 WHOLE = {
     "name": "a", "level": "high", "text": "one\ntwo", "sure": False, "count": 3, "big": 2**63 + 1, "ratio": 0.5,

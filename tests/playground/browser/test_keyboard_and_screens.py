@@ -11,6 +11,8 @@ from playwright.sync_api import Page, expect
 from tests.playground.browser.conftest import OpenPage
 from tests.playground.running import RunningPlayground
 
+pytestmark = pytest.mark.xdist_group("browser")
+
 
 def press(page: Page, *keys: str) -> None:
     for key in keys:
@@ -72,15 +74,18 @@ def test_the_focus_can_be_seen_and_the_skip_link_skips(shop: RunningPlayground, 
 VIEWS = ("", "#/tools/edit", "#/tools/todowrite", "#/timeline", "#/tokens")
 
 
-@pytest.mark.parametrize("view", VIEWS)
-def test_nothing_is_wider_than_a_narrow_screen(shop: RunningPlayground, open_page: OpenPage, view: str) -> None:
-    page = open_page(shop, view, width=360, height=740)
-    if "todowrite" in view:
-        page.locator("#example").click()
-        expect(page.locator("#python pre")).to_be_visible()
-    assert page.evaluate("document.documentElement.scrollWidth") == 360
+def test_nothing_is_wider_than_a_narrow_screen(shop: RunningPlayground, open_page: OpenPage) -> None:
+    page = open_page(shop, width=360, height=740)
     wide = "element => element.getBoundingClientRect().right > 361 && !element.closest('.scroll, pre, .skip')"
-    assert page.evaluate(f"[...document.querySelectorAll('body *')].filter({wide}).map(one => one.outerHTML)") == []
+    for view in VIEWS:
+        if view:
+            page.evaluate("view => location.hash = view", view)
+            expect(page.locator("h2")).to_be_focused()
+        if "todowrite" in view:
+            page.locator("#example").click()
+            expect(page.locator("#python pre")).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") == 360, view
+        assert page.evaluate(f"[...document.querySelectorAll('body *')].filter({wide}).map(one => one.outerHTML)") == []
 
 
 def test_a_narrow_screen_shows_the_list_or_the_tool(shop: RunningPlayground, open_page: OpenPage) -> None:

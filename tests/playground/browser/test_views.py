@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.playground.browser.conftest import OpenPage
 from tests.playground.running import RunningPlayground, playground
+
+pytestmark = pytest.mark.xdist_group("browser")
 
 
 def test_the_timeline_shows_calls_and_the_state_of_the_chain(tmp_path: Path, open_page: OpenPage) -> None:
