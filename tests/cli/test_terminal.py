@@ -165,7 +165,6 @@ BUILTIN = ("--package", "toolkit.generated")
 # Each row: what is arranged, the command, and whether there is a form of it with --json.
 ATTACKS: dict[str, tuple[Callable[[Project], None], tuple[str, ...], bool]] = {
     "generate: a file's name": (bad_file_name, ("generate",), True),
-    "generate: settings": (bad_settings, ("generate",), True),
     "generate: a module's exception": (broken_functions, ("generate",), True),
     "check: a difference": (stale, ("check",), True),
     "check: a file's name": (bad_file_name, ("check",), True),
@@ -185,6 +184,7 @@ ATTACKS: dict[str, tuple[Callable[[Project], None], tuple[str, ...], bool]] = {
     "wrong usage: an option": (nothing, ("tools", f"--{HOSTILE}"), False),
 }  # fmt: skip
 ESCAPED_BEFORE: dict[str, tuple[Callable[[Project], None], tuple[str, ...], bool]] = {
+    "generate: settings": (bad_settings, ("generate",), True),
     "lint: findings": (nothing, ("lint",), True),
     "lint: a provider's findings": (nothing, ("lint", "--target", "openai"), True),
     "import: what is not trusted": (untrusted_import, ("import",), True),

@@ -13,14 +13,15 @@ import typer
 from toolkit.cli import generate
 from toolkit.cli.audit import audit_app
 from toolkit.cli.new_project.init import init
-from toolkit.cli.playground import playground
 from toolkit.cli.policy import policy_app
 from toolkit.cli.report import print_line
+from toolkit.cli.serve import serve
 from toolkit.cli.tools.arguments import SETTINGS
 from toolkit.cli.tools.completion import InvokeCommand
 from toolkit.cli.tools.describe import describe
 from toolkit.cli.tools.invoke import invoke
 from toolkit.cli.tools.listing import list_tools
+from toolkit.cli.tools.playground import playground
 from toolkit.cli.usage import CONTEXT, CliCommand, CliGroup, examples
 
 app = typer.Typer(
@@ -75,6 +76,13 @@ app.command(
         "toolkit invoke read_file --help",
     ),
 )(invoke)
+app.command(
+    cls=CliCommand,
+    epilog=examples(
+        "toolkit serve --workspace . --preset read-only",
+        "toolkit serve --policy ../policy.toml --http 127.0.0.1:8123",
+    ),
+)(serve)
 app.command(
     cls=CliCommand,
     epilog=examples(

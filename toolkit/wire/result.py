@@ -52,6 +52,12 @@ class ToolResult:
         fields = ", ".join(f"{name}={self.__dict__[name]!r}" for name in shown if name in self.__dict__)
         return f"{type(self).__name__}({fields})"
 
+    @property
+    def ref_if_kept(self) -> str | None:
+        """``output_ref`` if the output is kept already, as it is if ``value`` holds only a part of it. Keeps nothing."""
+        ref: str | None = self.__dict__.get("output_ref")
+        return ref
+
     def _find_ref_with(self, find: Callable[[], str | None]) -> None:
         """Lets ``output_ref`` be found at its first use; for the toolkit that makes the result."""
         fields = self.__dict__

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import logging
 import sys
 from pathlib import Path
@@ -29,6 +30,21 @@ def load_package(name: str | None) -> Any:
             f"{name!r} is not a generated package that can be imported ({reason}); run `toolkit generate`"
         ) from None
     return module
+
+
+def load_named_package(name: str) -> Any:
+    """The generated package called ``name``. The project in this folder is looked at only if it is its package: whoever
+    may write here must not decide what a server loads."""
+    from toolkit.codegen.settings import NoSettings, find_settings
+
+    if importlib.util.find_spec(name.partition(".")[0]) is None:
+        try:
+            settings = find_settings(Path())
+        except NoSettings:
+            settings = None
+        if settings is not None and settings.package == name:
+            sys.path[:0] = [str(settings.import_root)]
+    return load_package(name)
 
 
 def load_tool(package: str | None, name: str) -> tuple[Any, dict[str, Any]]:

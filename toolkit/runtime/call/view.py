@@ -46,6 +46,11 @@ def options_of(view: View) -> Options:
     return view._options
 
 
+def core_of(view: View) -> Core:
+    """The state behind a toolkit, for parts of the package that show or serve its tools."""
+    return view._core
+
+
 class View:
     """The common base of ``Runner`` and ``AsyncRunner``."""
 

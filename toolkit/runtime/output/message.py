@@ -180,8 +180,10 @@ class ToolMessage(Generic[NameT_co, ContentT_co]):
 
     def _result(self, tool_call_id: str, kind: ResultKind, value: object) -> ToolResult:
         """A result that has the ref of this message."""
-        result = ToolResult(tool_call_id, self.name, kind, value, None, self.content)
-        if self._form.keeper is not None or self._reported is not None:
+        shown = self._shown
+        known = None if shown is None else shown.ref
+        result = ToolResult(tool_call_id, self.name, kind, value, known, self.content)
+        if known is None and (self._form.keeper is not None or self._reported is not None):
             result._find_ref_with(lambda: self.output_ref)
         return result
 

@@ -51,7 +51,7 @@ class Address:
         try:
             found = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
             family, _, _, _, place = found[0]
-            return socket.create_server(place[:2], family=family, backlog=128)  # type: ignore[arg-type]
+            return socket.create_server(place[:2], family=family, backlog=128)
         except OSError as error:
             reason = error.strerror or str(error)
             raise SetupError(

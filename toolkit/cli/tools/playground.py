@@ -8,12 +8,13 @@ import threading
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from toolkit.cli.options import Package
+from toolkit.cli.options import Package, Workspace
 from toolkit.cli.report import print_line, report_errors
+from toolkit.cli.serve import PolicyFile, Preset, Sandbox
 from toolkit.cli.tools.generated_package import load_package
 from toolkit.errors import SetupError
 
@@ -24,20 +25,11 @@ _EXTRA = "pip install 'typed-toolkit[mcp]'"
 
 
 def playground(
-    workspace: Annotated[Path, typer.Option(metavar="DIR", help="Folder that the tools may work in.")] = Path(),
-    preset: Annotated[
-        Literal["read-only", "edit", "full"] | None,
-        typer.Option(help="What is allowed, if there is no policy file.", show_default=False),
-    ] = None,
-    policy: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Policy file (TOML), outside the workspace.", show_default=False),
-    ] = None,
+    workspace: Workspace = Path(),
+    preset: Preset = None,
+    policy: PolicyFile = None,
     package: Package = None,
-    sandbox: Annotated[
-        Literal["auto", "full", "reduced", "unsafe-none"],
-        typer.Option(help="Sandbox tier that commands need; auto takes the best of this machine."),
-    ] = "auto",
+    sandbox: Sandbox = "auto",
     audit: Annotated[
         Path | None,
         typer.Option(

@@ -1,0 +1,163 @@
+"""``toolkit serve``: the tools for any MCP client."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
+
+import typer
+
+from toolkit.cli.options import Workspace
+from toolkit.cli.report import count, print_warning, report_errors
+from toolkit.cli.tools.generated_package import load_named_package
+from toolkit.errors import SetupError
+
+if TYPE_CHECKING:
+    from toolkit.serve.http.address import Address
+    from toolkit.serve.mcp_server.server import ToolkitServer
+    from toolkit.serve.setup.served_tools import ServedTools
+
+TOKEN_VARIABLE: Final = "TOOLKIT_SERVE_TOKEN"
+BUILT_IN: Final = "toolkit.generated"
+
+PresetName: TypeAlias = Literal["read-only", "edit", "full"]
+SandboxName: TypeAlias = Literal["auto", "full", "reduced", "unsafe-none"]
+
+Preset = Annotated[
+    PresetName | None,
+    typer.Option(
+        help="What clients may do: read the workspace, also edit its files, or also run commands and fetch pages.",
+        show_default=False,
+    ),
+]
+PolicyFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--policy",
+        metavar="FILE",
+        help="Policy file (TOML), outside the workspace, in place of a preset.",
+        show_default=False,
+    ),
+]
+ServedPackage = Annotated[
+    str,
+    typer.Option(
+        metavar="PACKAGE", help="Generated package to serve: an installed one, or that of the project in this folder."
+    ),
+]
+Sandbox = Annotated[SandboxName, typer.Option(help="The sandbox that commands need.")]
+Audit = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Record every call here, outside the workspace.", show_default=False),
+]
+
+
+def serve(
+    workspace: Workspace = Path(),
+    preset: Preset = None,
+    policy: PolicyFile = None,
+    package: ServedPackage = BUILT_IN,
+    sandbox: Sandbox = "auto",
+    audit: Audit = None,
+    http: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT", help="Serve over HTTP, at the path /mcp. Default: stdio.", show_default=False
+        ),
+    ] = None,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help=f"With --http: the bearer token that clients must send. Or set {TOKEN_VARIABLE}.",
+            show_default=False,
+        ),
+    ] = None,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="With --http: another Host header that is accepted, such as the name of a proxy.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Serve the tools to an MCP client, over stdio or HTTP.
+
+    Nothing is allowed without --preset or --policy. A changed policy file is used as soon as it is valid; clients are told
+    if the list of tools changes. A call for which the policy says `ask` is shown to the person at the client.
+
+    Over HTTP, other machines need a token. Foreign web pages are refused.
+    """
+    with report_errors(False, spec_mistakes=2):
+        served = make_served(workspace, preset, policy, package, sandbox, audit)
+        if http is None:
+            if token_file is not None or allow_host:
+                raise SetupError("--token-file and --allow-host are for HTTP; add --http HOST:PORT")
+            _serve_stdio(served)
+        else:
+            _serve_http(served, http, token_file, tuple(allow_host or ()))
+
+
+def make_served(
+    workspace: Path,
+    preset: PresetName | None,
+    policy: Path | None,
+    package: str,
+    sandbox: SandboxName,
+    audit: Path | None,
+) -> ServedTools:
+    """What is served, from the options. The extra ``mcp`` brings what it is served with."""
+    try:
+        import mcp.server.lowlevel  # noqa: F401
+    except ImportError:
+        raise SetupError("this needs the extra `mcp`: run `pip install 'typed-toolkit[mcp]'`") from None
+    from toolkit.serve.setup.served_tools import ServedTools
+
+    return ServedTools(load_named_package(package), workspace, preset, policy, sandbox, audit)
+
+
+def _serve_stdio(served: ServedTools) -> None:
+    from toolkit.serve.mcp_server.transports import serve_stdio
+
+    server = _make_server(served)
+    # Standard output belongs to the protocol.
+    serve_stdio(server, lambda: print_warning(f"{_what(server, served)} over stdio; {served.describe()}"))
+
+
+def _serve_http(served: ServedTools, address: str, token_file: Path | None, names: tuple[str, ...]) -> None:
+    from toolkit.serve.http.address import Address
+    from toolkit.serve.mcp_server.transports import PATH, check_token, serve_http
+
+    where, token = Address.parse(address), _read_token(token_file)
+    check_token(where, token)
+    server = _make_server(served)
+
+    def announce(bound: Address) -> None:
+        url = f"http://{bound.shown_host}:{bound.port}{PATH}"
+        secret = "with a token" if token else "without a token"
+        print_warning(f"{_what(server, served)} at {url}, {secret}; {served.describe()}")
+
+    serve_http(server, where, token, names, announce)
+    print_warning("stopped")
+
+
+def _make_server(served: ServedTools) -> ToolkitServer:
+    from toolkit.serve.mcp_server.server import ToolkitServer
+
+    return ToolkitServer(served, print_warning)
+
+
+def _what(server: Any, served: ServedTools) -> str:
+    return f"serving {count(server.count_tools(), 'tool')} in {served.workspace.resolve()}"
+
+
+def _read_token(file: Path | None) -> str | None:
+    if file is None:
+        return os.environ.get(TOKEN_VARIABLE) or None
+    try:
+        return file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise SetupError(f"the token file {str(file)!r} cannot be read: {reason}") from None

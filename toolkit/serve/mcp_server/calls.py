@@ -1,0 +1,136 @@
+"""``tools/call``: one call of a client, with progress, cancellation and approvals."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+from mcp_types import CallToolResult, InputRequiredResult
+
+from toolkit.runtime.call.view import core_of
+from toolkit.runtime.context.progress import Progress
+from toolkit.runtime.context.signals import CancelSignal
+from toolkit.serve.mcp_server.approvals import CURRENT, AskedCall, ask_by_result
+from toolkit.serve.mcp_server.listing import served_output_schema
+from toolkit.serve.mcp_server.results import as_call_result, failed
+from toolkit.wire.call import ToolCall
+from toolkit.wire.json_types import JsonObject
+from toolkit.wire.result import ToolResult
+
+if TYPE_CHECKING:
+    from mcp.server.context import ServerRequestContext
+    from mcp_types import CallToolRequestParams
+
+    from toolkit.runtime.call.async_runner import AsyncRunner
+    from toolkit.serve.mcp_server.sessions import SessionToolkit
+
+_MAX_RUNNING: Final = 32
+_MAX_WAITING: Final = 256
+_MAX_PROGRESS_CHARACTERS: Final = 2000
+
+
+class CallTurns:
+    """How many calls run at the same time. Some more wait for their turn; beyond those, calls are refused."""
+
+    def __init__(self) -> None:
+        self._turns: Final = asyncio.Semaphore(_MAX_RUNNING)
+        self._waiting = 0
+
+    @asynccontextmanager
+    async def take(self) -> AsyncIterator[bool]:
+        """Whether the call may run."""
+        if self._waiting >= _MAX_WAITING:
+            yield False
+            return
+        self._waiting += 1
+        try:
+            await self._turns.acquire()
+        finally:
+            self._waiting -= 1
+        try:
+            yield True
+        finally:
+            self._turns.release()
+
+
+async def run_call(
+    session: SessionToolkit, turns: CallTurns, ctx: ServerRequestContext[Any, Any], params: CallToolRequestParams
+) -> CallToolResult | InputRequiredResult:
+    """Runs the call of a client. What fails is a result that the model reads, never an error of the protocol."""
+    async with turns.take() as may_run:
+        if not may_run:
+            return failed(f"the server is busy: {_MAX_WAITING} calls wait already; call the tool again later")
+        call = ToolCall(f"mcp_{secrets.token_hex(8)}", params.name, JsonObject(params.arguments or {}))
+        asked = AskedCall(call.id, ctx, CancelSignal(), params.request_state, params.input_responses or {})
+        result = await _run_until_cancelled(session.toolkit, call, asked)
+        if asked.pending is not None:
+            return ask_by_result(asked.pending)
+        if result.ref_if_kept is not None:
+            session.kept.add(result.ref_if_kept, result.name)
+        row = core_of(session.toolkit).catalog.definitions.get(result.name)
+        has_schema = row is not None and served_output_schema(row, ctx.protocol_version) is not None
+        return as_call_result(result, has_schema=has_schema)
+
+
+async def _run_until_cancelled(toolkit: AsyncRunner, call: ToolCall, asked: AskedCall) -> ToolResult:
+    """The result of a call. If the client cancels it, this waits until the tool has really ended."""
+    token = CURRENT.set(asked)
+    # A task of its own: the SDK cancels ours again at every `await`, so it could not wait for the end of the tool.
+    running = asyncio.create_task(_follow(toolkit, call, asked))
+    CURRENT.reset(token)
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        asked.signal.cancel("the client cancelled the call")
+        with anyio.CancelScope(shield=True):
+            await asyncio.wait({running})
+        raise
+
+
+async def _follow(toolkit: AsyncRunner, call: ToolCall, asked: AskedCall) -> ToolResult:
+    sender = _ProgressSender(asked.ctx)
+    try:
+        async for event in toolkit.with_options(signal=asked.signal).stream(call):
+            if isinstance(event, ToolResult):
+                return event
+            sender.send(event)
+        raise AssertionError("a stream of a call ends with its result")
+    finally:
+        await sender.close()
+
+
+class _ProgressSender:
+    """Sends progress to the client, no faster than it reads: while one event is being sent, only the newest is kept."""
+
+    def __init__(self, ctx: ServerRequestContext[Any, Any]) -> None:
+        self._ctx: Final = ctx
+        self._newest: Progress | None = None
+        self._count = 0
+        self._sending: asyncio.Task[None] | None = None
+
+    def send(self, event: Progress) -> None:
+        self._newest = event
+        if self._sending is None or self._sending.done():
+            self._sending = asyncio.create_task(self._send())
+
+    async def close(self) -> None:
+        """Nothing is sent after this: progress must not come after the result."""
+        if self._sending is not None:
+            self._sending.cancel()
+            await asyncio.wait({self._sending})
+
+    async def _send(self) -> None:
+        while self._newest is not None:
+            event, self._newest = self._newest, None
+            self._count += 1
+            await self._ctx.session.report_progress(float(self._count), message=_progress_text(event))
+
+
+def _progress_text(event: Progress) -> str:
+    text = event.data.get("text")
+    shown = event.title or (text if isinstance(text, str) else "") or event.tool_name
+    return shown[-_MAX_PROGRESS_CHARACTERS:]

@@ -1,0 +1,95 @@
+"""The clients that are connected: what they are told beside the answers to their requests."""
+
+from __future__ import annotations
+
+import warnings
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Final, get_args
+
+import anyio
+from mcp.server.subscriptions import InMemorySubscriptionBus, ToolsListChanged
+from mcp.shared.exceptions import MCPDeprecationWarning
+from mcp_types import LoggingLevel
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from toolkit.serve.mcp_server.sessions import MAX_SESSIONS
+
+if TYPE_CHECKING:
+    from mcp.server.context import ServerRequestContext
+    from mcp.server.session import ServerSession
+
+_LEVELS: Final[tuple[LoggingLevel, ...]] = get_args(LoggingLevel)
+_SEND_SECONDS: Final = 5.0
+"""How long a client may take to read a note before it goes without."""
+SESSION_HEADER: Final = "mcp-session-id"
+
+
+def session_key(ctx: ServerRequestContext[Any, Any]) -> str:
+    """The session of a request. Over stdio there is one; from 2026-07-28 on the protocol has none."""
+    if ctx.request is None or ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
+        return ""
+    key: str = ctx.request.headers.get(SESSION_HEADER, "")
+    return key
+
+
+class Clients:
+    """The clients of a server. Those of older revisions get notes on their connection, the others by subscription."""
+
+    def __init__(self) -> None:
+        self.bus: Final = InMemorySubscriptionBus()
+        self._sessions: Final[OrderedDict[str, ServerSession]] = OrderedDict()
+        self._levels: Final[dict[str, LoggingLevel]] = {}
+
+    def remember(self, ctx: ServerRequestContext[Any, Any]) -> None:
+        """Called for every request."""
+        if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
+            return
+        key = session_key(ctx)
+        self._sessions[key] = ctx.session
+        self._sessions.move_to_end(key)
+        while len(self._sessions) > MAX_SESSIONS:
+            gone, _ = self._sessions.popitem(last=False)
+            self._levels.pop(gone, None)
+
+    def set_level(self, ctx: ServerRequestContext[Any, Any], level: LoggingLevel) -> None:
+        self._levels[session_key(ctx)] = level
+
+    def wants(self, ctx: ServerRequestContext[Any, Any], level: LoggingLevel) -> bool:
+        """Whether a client wants log messages of this level. One that did not say so gets all of them."""
+        return _LEVELS.index(level) >= _LEVELS.index(self._levels.get(session_key(ctx), "debug"))
+
+    async def tell_tools_changed(self) -> None:
+        """The list of tools is another one now."""
+        await self.bus.publish(ToolsListChanged())
+        await self._tell_all(lambda session: session.send_tool_list_changed())
+
+    async def note(self, level: LoggingLevel, text: str) -> None:
+        """A log message for everybody who is connected and wants such messages."""
+        wanted = {
+            key for key in self._sessions if _LEVELS.index(level) >= _LEVELS.index(self._levels.get(key, "debug"))
+        }
+        await self._tell_all(lambda session: send_log(session, level, text, "typed-toolkit"), wanted)
+
+    async def _tell_all(self, send: Callable[[ServerSession], Awaitable[None]], keys: set[str] | None = None) -> None:
+        """A client that does not read holds nobody up for long."""
+        async with anyio.create_task_group() as group:
+            for key, session in list(self._sessions.items()):
+                if keys is None or key in keys:
+                    group.start_soon(_send_in_time, send, session)
+
+
+async def _send_in_time(send: Callable[[ServerSession], Awaitable[None]], session: ServerSession) -> None:
+    with anyio.move_on_after(_SEND_SECONDS):
+        try:
+            await send(session)
+        except Exception:  # the client is gone: whatever its transport raises then
+            return
+
+
+async def send_log(session: ServerSession, level: LoggingLevel, text: str, logger: str) -> None:
+    """A log message to one client. The protocol calls this old-fashioned, and so does the SDK, but clients show it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MCPDeprecationWarning)
+        sending = session.send_log_message(level, text, logger)
+    await sending

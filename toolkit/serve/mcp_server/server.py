@@ -1,0 +1,197 @@
+"""The MCP server: which requests it answers, and with what."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from mcp.server.lowlevel.server import NotificationOptions, Server
+from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
+from mcp.server.subscriptions import ListenHandler
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    CallToolRequestParams,
+    CallToolResult,
+    EmptyResult,
+    InputRequiredResult,
+    ListResourcesResult,
+    ListResourceTemplatesResult,
+    ListToolsResult,
+    NotificationParams,
+    PaginatedRequestParams,
+    ReadResourceRequestParams,
+    ReadResourceResult,
+    SetLevelRequestParams,
+)
+
+from toolkit import __version__
+from toolkit.serve.mcp_server.approvals import ElicitingApprover
+from toolkit.serve.mcp_server.calls import CallTurns, run_call
+from toolkit.serve.mcp_server.client_log import ClientLog
+from toolkit.serve.mcp_server.clients import Clients, session_key
+from toolkit.serve.mcp_server.kept_outputs import TEMPLATE, NoSuchOutput, read_output
+from toolkit.serve.mcp_server.listing import list_tools
+from toolkit.serve.mcp_server.roots import find_other_folder
+from toolkit.serve.mcp_server.sessions import SessionToolkits
+from toolkit.serve.setup.policy_watch import file_state, watch_policy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+    from mcp.server.models import InitializationOptions
+
+    from toolkit.serve.setup.served_tools import ServedTools
+
+NAME: Final = "typed-toolkit"
+
+
+class ToolkitServer:
+    """Serves the tools of one workspace to any number of clients."""
+
+    def __init__(self, served: ServedTools, tell: Callable[[str], None]) -> None:
+        """``tell`` prints a line for whoever started the server. Raises ``SetupError``."""
+        self._served: Final = served
+        self._tell: Final = tell
+        # Before the policy is read: a change in between must not be missed.
+        self._policy_state: Final = None if served.policy_file is None else file_state(served.policy_file)
+        self._sessions: Final = SessionToolkits(served, ElicitingApprover())
+        self._clients: Final = Clients()
+        self._listening: Final = ListenHandler(self._clients.bus)
+        self._turns: Final = CallTurns()
+        self.protocol: Final = self._make_protocol()
+
+    def _make_protocol(self) -> Server[None]:
+        server = _AnnouncingServer(
+            NAME,
+            version=__version__,
+            title="typed-toolkit",
+            instructions=f"Tools that work in one folder, the workspace. {self._served.describe()}.",
+            lifespan=lambda _: self._work(),
+            on_list_tools=self._list_tools,
+            on_call_tool=self._call_tool,
+            on_list_resources=self._list_resources,
+            on_list_resource_templates=self._list_templates,
+            on_read_resource=self._read_resource,
+            on_subscriptions_listen=self._listening,
+        )
+        server.add_request_handler("logging/setLevel", SetLevelRequestParams, self._set_level)
+        server.add_notification_handler("notifications/initialized", NotificationParams, self._greet)
+        server.middleware.append(RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience=NAME))
+        server.middleware.append(self._remember)
+        return server
+
+    @asynccontextmanager
+    async def _work(self) -> AsyncIterator[None]:
+        """What goes on beside the requests; at the end everything is closed."""
+        logger, log = (
+            logging.getLogger("toolkit"),
+            ClientLog(self._clients, self._served.module.CATALOG.tools.__contains__),
+        )
+        logger.addHandler(log)
+        watching = None
+        if self._served.policy_file is not None:
+            watching = asyncio.create_task(
+                watch_policy(self._served.policy_file, self._policy_state, self._replace_policy)
+            )
+        try:
+            yield
+        finally:
+            logger.removeHandler(log)
+            if watching is not None:
+                watching.cancel()
+            self.stop()
+            await self._sessions.close()
+
+    def stop(self) -> None:
+        """Ends the streams on which clients wait for changes, so that the server can end."""
+        self._listening.close()
+
+    def count_tools(self) -> int:
+        """How many tools a client will see."""
+        return len(self._sessions.default.toolkit.get_allowed_tools())
+
+    # -- requests ------------------------------------------------------------------------------------------------------
+
+    async def _remember(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        self._clients.remember(ctx)
+        return await call_next(ctx)
+
+    async def _list_tools(
+        self, ctx: ServerRequestContext[Any, Any], _: PaginatedRequestParams | None
+    ) -> ListToolsResult:
+        async with self._sessions.use(session_key(ctx)) as session:
+            return ListToolsResult(tools=list_tools(session.toolkit, ctx.protocol_version))
+
+    async def _call_tool(
+        self, ctx: ServerRequestContext[Any, Any], params: CallToolRequestParams
+    ) -> CallToolResult | InputRequiredResult:
+        async with self._sessions.use(session_key(ctx)) as session:
+            return await run_call(session, self._turns, ctx, params)
+
+    async def _list_resources(
+        self, ctx: ServerRequestContext[Any, Any], _: PaginatedRequestParams | None
+    ) -> ListResourcesResult:
+        async with self._sessions.use(session_key(ctx)) as session:
+            return ListResourcesResult(resources=session.kept.list())
+
+    async def _list_templates(
+        self, ctx: ServerRequestContext[Any, Any], _: PaginatedRequestParams | None
+    ) -> ListResourceTemplatesResult:
+        return ListResourceTemplatesResult(resource_templates=[TEMPLATE])
+
+    async def _read_resource(
+        self, ctx: ServerRequestContext[Any, Any], params: ReadResourceRequestParams
+    ) -> ReadResourceResult:
+        async with self._sessions.use(session_key(ctx)) as session:
+            try:
+                return read_output(str(params.uri), session.open_cache(), session.session_id)
+            except NoSuchOutput as error:
+                raise MCPError(error.code, str(error)) from None
+
+    async def _set_level(self, ctx: ServerRequestContext[Any, Any], params: SetLevelRequestParams) -> EmptyResult:
+        self._clients.set_level(ctx, params.level)
+        return EmptyResult()
+
+    async def _greet(self, ctx: ServerRequestContext[Any, Any], _: NotificationParams) -> None:
+        warning = await find_other_folder(ctx.session, self._served.workspace)
+        if warning is not None:
+            self._tell(warning)
+            await self._clients.note("warning", warning)
+
+    # -- the policy file -------------------------------------------------------------------------------------------------
+
+    async def _replace_policy(self, problem: str | None) -> None:
+        """Called when the file has changed: uses what it holds now, or keeps the earlier policy and says why."""
+        from toolkit.errors import SetupError
+
+        before = self._sessions.default.toolkit.get_allowed_tools()
+        try:
+            if problem is None:
+                await self._sessions.replace_policy()
+        except SetupError as error:
+            problem = str(error)
+        if problem is not None:
+            text = f"the policy was not replaced, the earlier one stays in force: {problem}"
+            self._tell(text)
+            await self._clients.note("error", text)
+            return
+        self._tell(f"the policy was replaced: {self._served.policy_file}")
+        if self._sessions.default.toolkit.get_allowed_tools() != before:
+            await self._clients.tell_tools_changed()
+
+
+class _AnnouncingServer(Server[None]):
+    """Announces that its list of tools may change; the SDK's transport over HTTP asks for the defaults."""
+
+    def create_initialization_options(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+    ) -> InitializationOptions:
+        announced = notification_options or NotificationOptions(tools_changed=True)
+        return super().create_initialization_options(announced, experimental_capabilities, extensions)
