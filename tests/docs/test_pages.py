@@ -20,7 +20,8 @@ from toolkit.guard.process.kernel.tier import pick_tier
 pytestmark = pytest.mark.xdist_group("pages")
 
 SANDBOXED = {
-    "README.md", "docs/tutorial.md", "docs/approvals.md", "docs/programs.md", "docs/sandbox.md", "docs/migrating/fastmcp.md",
+    "README.md", "docs/tutorial.md", "docs/approvals.md", "docs/programs.md", "docs/sandbox.md", "docs/serving.md",
+    "docs/migrating/fastmcp.md",
 }  # fmt: skip
 """Pages that run a command, a program or a local server."""
 WITH_BLOCKS = [name for name, page in PAGES.items() if read_blocks(page)]

@@ -103,6 +103,16 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.adapters.history",
         "toolkit.loop",
     ),
+    # the SDK of MCP, Starlette, uvicorn and anyio are its third parties
+    "toolkit/serve": (
+        "toolkit.__version__",
+        "toolkit.errors",
+        "toolkit.guard",
+        "toolkit.runtime",
+        "toolkit.serve",
+        "toolkit.visible",
+        "toolkit.wire",
+    ),
     "toolkit/cli": ("toolkit.errors", "toolkit.cli", "toolkit.visible"),
     # shows schemas, and makes options from them
     "toolkit/cli/tools": ("toolkit.errors", "toolkit.cli", "toolkit.jsonschema"),
@@ -217,6 +227,9 @@ TOUCH_THE_SYSTEM = {
     # the pipes of processes in the sandbox, and what runs inside it
     "toolkit/runtime/programs/process.py", "toolkit/runtime/programs/interpreters.py", "toolkit/runtime/programs/inside",
     "toolkit/runtime/programs/check/inside_checker.py", "toolkit/runtime/programs/check/checkers.py", "toolkit/runtime/programs/check/installed.py",
+    # the server's own socket and signals, its policy file, and names of folders
+    "toolkit/serve/http/address.py", "toolkit/serve/http/server.py", "toolkit/serve/mcp_server/transports.py",
+    "toolkit/serve/mcp_server/roots.py", "toolkit/serve/setup/policy_watch.py", "toolkit/serve/setup/served_tools.py",
     # a digest of its own files
     "toolkit/mypy/__init__.py",
     # workspaces and transcripts of tests
@@ -308,6 +321,12 @@ def test_run_time_never_imports_the_generator() -> None:
     for file in sources():
         if file.relative_to(REPOSITORY).parts[0] != "codegen":
             assert not [name for name in imports(file) if below(name, ("toolkit.codegen",))], file
+
+
+def test_only_the_command_imports_the_server() -> None:
+    for file in sources():
+        if file.relative_to(REPOSITORY).parts[:2] != ("toolkit", "serve"):
+            assert not [name for name in imports(file) if below(name, ("toolkit.serve", "starlette", "uvicorn"))], file
 
 
 HEAVY = (

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.packs.conformance.suite import Suite, find_suite
+from tests.conformance_suite import Suite, find_suite
 
 pytestmark = pytest.mark.slow
+
+CLIENT = "tests.packs.conformance.client"
 
 FOR_BOTH = [
     "tools_call",
@@ -91,9 +93,7 @@ NOT_CONCERNED = {
 
 @pytest.fixture(scope="session")
 def suite(request: pytest.FixtureRequest) -> Suite:
-    cache = request.config.cache
-    assert cache is not None
-    return find_suite(cache.mkdir("mcp-conformance"))
+    return find_suite(request)
 
 
 @pytest.mark.parametrize(
@@ -105,28 +105,28 @@ def suite(request: pytest.FixtureRequest) -> Suite:
     ],
 )
 def test_a_required_scenario_passes(suite: Suite, revision: str, scenario: str, tmp_path: Path) -> None:
-    wrong = suite.run(scenario, revision, tmp_path)
+    wrong = suite.run_client(CLIENT, scenario, revision, tmp_path)
     assert not wrong, wrong
 
 
 @pytest.mark.whole
 @pytest.mark.parametrize(("revision", "scenario"), ALSO_PASSED)
 def test_a_scenario_outside_the_lists_passes(suite: Suite, revision: str, scenario: str, tmp_path: Path) -> None:
-    wrong = suite.run(scenario, revision, tmp_path)
+    wrong = suite.run_client(CLIENT, scenario, revision, tmp_path)
     assert not wrong, wrong
 
 
 @pytest.mark.parametrize("revision", REQUIRED)
 def test_the_table_of_required_scenarios_is_that_of_the_suite(suite: Suite, revision: str) -> None:
-    assert sorted(REQUIRED[revision]) == sorted(suite.required(revision))
+    assert sorted(REQUIRED[revision]) == sorted(suite.required("client", revision))
 
 
 def test_every_scenario_of_the_suite_is_in_a_table(suite: Suite) -> None:
     passed = {name for names in REQUIRED.values() for name in names} | {name for _, name in ALSO_PASSED}
-    assert passed | NOT_PASSED.keys() | NOT_CONCERNED == set(suite.listed())
+    assert passed | NOT_PASSED.keys() | NOT_CONCERNED == set(suite.listed("client"))
 
 
 @pytest.mark.whole
 @pytest.mark.parametrize("scenario", NOT_PASSED)
 def test_what_is_listed_as_not_passed_does_not_pass(suite: Suite, scenario: str, tmp_path: Path) -> None:
-    assert suite.run(scenario, "2025-11-25", tmp_path), "it passes now: require it above"
+    assert suite.run_client(CLIENT, scenario, "2025-11-25", tmp_path), "it passes now: require it above"

@@ -60,6 +60,8 @@ class AskedCall:
     """What must be asked before the call can run; set by the approver."""
     logged: int = 0
     """How many messages of its handlers the client was sent."""
+    sending: set[asyncio.Task[None]] = field(default_factory=set)
+    """Messages of its handlers that are on their way to the client."""
 
     @property
     def asks_by_result(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
@@ -15,6 +16,7 @@ from toolkit.runtime.call.view import core_of
 from toolkit.runtime.context.progress import Progress
 from toolkit.runtime.context.signals import CancelSignal
 from toolkit.serve.mcp_server.approvals import CURRENT, AskedCall, ask_by_result
+from toolkit.serve.mcp_server.clients import finish_sending, ignore_failure
 from toolkit.serve.mcp_server.listing import served_output_schema
 from toolkit.serve.mcp_server.results import as_call_result, failed
 from toolkit.wire.call import ToolCall
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 _MAX_RUNNING: Final = 32
 _MAX_WAITING: Final = 256
 _MAX_PROGRESS_CHARACTERS: Final = 2000
+_MAX_PROGRESS_WAITING: Final = 16
 
 
 class CallTurns:
@@ -101,31 +104,32 @@ async def _follow(toolkit: AsyncRunner, call: ToolCall, asked: AskedCall) -> Too
         raise AssertionError("a stream of a call ends with its result")
     finally:
         await sender.close()
+        await finish_sending(asked.sending)
 
 
 class _ProgressSender:
-    """Sends progress to the client, no faster than it reads: while one event is being sent, only the newest is kept."""
+    """Sends progress to the client, no faster than it reads: while one event is being sent, only the newest are kept."""
 
     def __init__(self, ctx: ServerRequestContext[Any, Any]) -> None:
         self._ctx: Final = ctx
-        self._newest: Progress | None = None
+        self._waiting: Final[deque[Progress]] = deque(maxlen=_MAX_PROGRESS_WAITING)
         self._count = 0
         self._sending: asyncio.Task[None] | None = None
 
     def send(self, event: Progress) -> None:
-        self._newest = event
+        self._waiting.append(event)
         if self._sending is None or self._sending.done():
             self._sending = asyncio.create_task(self._send())
+            self._sending.add_done_callback(ignore_failure)
 
     async def close(self) -> None:
-        """Nothing is sent after this: progress must not come after the result."""
+        """Sends what waits, and nothing after this: progress must not come after the result."""
         if self._sending is not None:
-            self._sending.cancel()
-            await asyncio.wait({self._sending})
+            await finish_sending({self._sending})
 
     async def _send(self) -> None:
-        while self._newest is not None:
-            event, self._newest = self._newest, None
+        while self._waiting:
+            event = self._waiting.popleft()
             self._count += 1
             await self._ctx.session.report_progress(float(self._count), message=_progress_text(event))
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from toolkit.serve.mcp_server.approvals import CURRENT, AskedCall
-from toolkit.serve.mcp_server.clients import Clients, send_log
+from toolkit.serve.mcp_server.clients import Clients, ignore_failure, send_log
 
 if TYPE_CHECKING:
     from mcp_types import LoggingLevel
@@ -27,7 +27,6 @@ class ClientLog(logging.Handler):
         self._clients: Final = clients
         self._is_tool: Final = is_tool
         self._loop: Final = asyncio.get_running_loop()
-        self._tasks: Final[set[asyncio.Task[None]]] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
         call = CURRENT.get()
@@ -40,14 +39,9 @@ class ClientLog(logging.Handler):
             self._loop.call_soon_threadsafe(self._start, call, level, text, name)
 
     def _start(self, call: AskedCall, level: LoggingLevel, text: str, name: str) -> None:
-        task = self._loop.create_task(send_log(call.ctx.session, level, text, name))
-        self._tasks.add(task)
-        task.add_done_callback(self._forget)
-
-    def _forget(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled():
-            task.exception()  # a client that is gone does not get it
+        task = self._loop.create_task(send_log(call.ctx.session, level, text, name, call.ctx.request_id))
+        call.sending.add(task)
+        task.add_done_callback(ignore_failure)
 
 
 def _level(number: int) -> LoggingLevel:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import warnings
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
@@ -18,9 +19,10 @@ from toolkit.serve.mcp_server.sessions import MAX_SESSIONS
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
     from mcp.server.session import ServerSession
+    from mcp_types import RequestId
 
 _LEVELS: Final[tuple[LoggingLevel, ...]] = get_args(LoggingLevel)
-_SEND_SECONDS: Final = 5.0
+SEND_SECONDS: Final = 5.0
 """How long a client may take to read a note before it goes without."""
 SESSION_HEADER: Final = "mcp-session-id"
 
@@ -80,16 +82,35 @@ class Clients:
 
 
 async def _send_in_time(send: Callable[[ServerSession], Awaitable[None]], session: ServerSession) -> None:
-    with anyio.move_on_after(_SEND_SECONDS):
+    with anyio.move_on_after(SEND_SECONDS):
         try:
             await send(session)
         except Exception:  # the client is gone: whatever its transport raises then
             return
 
 
-async def send_log(session: ServerSession, level: LoggingLevel, text: str, logger: str) -> None:
-    """A log message to one client. The protocol calls this old-fashioned, and so does the SDK, but clients show it."""
+async def send_log(
+    session: ServerSession, level: LoggingLevel, text: str, logger: str, request_id: RequestId | None = None
+) -> None:
+    """A log message to one client, beside the answer to a request if one is named.
+
+    The protocol calls this old-fashioned, and so does the SDK, but clients show it.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MCPDeprecationWarning)
-        sending = session.send_log_message(level, text, logger)
+        sending = session.send_log_message(level, text, logger, request_id)
     await sending
+
+
+async def finish_sending(tasks: set[asyncio.Task[None]]) -> None:
+    """Waits until a client has read what is on its way to it. One that does not read goes without."""
+    if tasks:
+        _, late = await asyncio.wait(tasks, timeout=SEND_SECONDS)
+        for task in late:
+            task.cancel()
+
+
+def ignore_failure(task: asyncio.Task[None]) -> None:
+    """For what is sent beside an answer: a client that is gone does not get it."""
+    if not task.cancelled():
+        task.exception()

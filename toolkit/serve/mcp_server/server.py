@@ -92,6 +92,8 @@ class ToolkitServer:
             ClientLog(self._clients, self._served.module.CATALOG.tools.__contains__),
         )
         logger.addHandler(log)
+        level = logger.level
+        logger.setLevel(logging.DEBUG)  # each client chooses what it gets
         watching = None
         if self._served.policy_file is not None:
             watching = asyncio.create_task(
@@ -101,6 +103,7 @@ class ToolkitServer:
             yield
         finally:
             logger.removeHandler(log)
+            logger.setLevel(level)
             if watching is not None:
                 watching.cancel()
             self.stop()
@@ -150,7 +153,7 @@ class ToolkitServer:
             try:
                 return read_output(str(params.uri), session.open_cache(), session.session_id)
             except NoSuchOutput as error:
-                raise MCPError(error.code, str(error)) from None
+                raise MCPError(error.code, str(error), {"uri": str(params.uri)}) from None
 
     async def _set_level(self, ctx: ServerRequestContext[Any, Any], params: SetLevelRequestParams) -> EmptyResult:
         self._clients.set_level(ctx, params.level)
