@@ -32,6 +32,12 @@ def test_a_tool_has_documentation_signature_and_schemas(shop: RunningPlayground,
     expect(page.get_by_role("heading", name="read_file")).to_be_focused()
     expect(page).to_have_title("read_file – Playground")
     expect(page.locator("#tools a[aria-current=page] .name")).to_have_text("read_file")
+    page.evaluate("scrollTo(0, 9999)")
+    page.evaluate("location.hash = '#/tools/edit'")
+    expect(page.get_by_role("heading", name="edit")).to_be_focused()
+    assert page.evaluate("scrollY") == 0
+    page.go_back()
+    expect(page.get_by_role("heading", name="read_file")).to_be_focused()
     panel = page.get_by_role("tabpanel")
     expect(panel).to_contain_text("Read")
     for title, text in (

@@ -47,8 +47,9 @@ async function route() {
     }
     replace(main, next.element);
     document.title = `${next.title} – Playground`;
+    scrollTo(0, 0);
     // The first view leaves the focus where a reader of the page starts.
-    if (visit > 1) main.querySelector("h2")?.focus();
+    if (visit > 1) main.querySelector("h2")?.focus({ preventScroll: true });
   } catch (error) {
     if (visit === visits) fail(error);
   }
