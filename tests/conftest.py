@@ -40,6 +40,7 @@ FOLDER_MARKS = {
     "tests/guard/fs/test_protect.py": "slow",
     "tests/guard/fs/test_write_escapes.py": "slow",
     "tests/packs": "sandbox",
+    "tests/playground": "sandbox",
     "tests/programs": "sandbox",
     "tests/programs/test_check": "checkers",
     "tests/builtin/test_bash_tool.py": "sandbox",

@@ -54,7 +54,8 @@ def test_version_and_help(tmp_path: Path) -> None:
     listed = toolkit(tmp_path, "--help").stdout
     commands = re.findall(r"(?m)^  ([a-z]+) {2,}\S", listed.partition("Commands:")[2])
     assert commands == [
-        "init", "import", "generate", "check", "lint", "tools", "describe", "invoke", "policy", "audit",
+        "init", "import", "generate", "check", "lint", "tools", "describe", "invoke", "serve", "playground",
+        "policy", "audit",
     ]  # fmt: skip
     for command in commands:
         done = toolkit(tmp_path, command, "--help")

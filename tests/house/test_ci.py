@@ -1,4 +1,5 @@
-"""What CI does before the checks: bubblewrap is installed where that is possible, and its absence stops nothing."""
+"""What CI does before the checks: bubblewrap is installed where that is possible, and its absence stops nothing. Chromium must
+be there, or CI stops."""
 
 from __future__ import annotations
 
@@ -70,14 +71,32 @@ CASES: dict[str, tuple[dict[str, str], str, int]] = {
 @pytest.mark.parametrize("case", CASES)
 def test_bubblewrap_is_installed_or_its_absence_is_named(tmp_path: Path, case: str) -> None:
     programs, said, calls = CASES[case]
+    done, called = run_script(tmp_path, SCRIPT, programs)
+    assert (done.returncode, done.stdout.strip(), done.stderr, called) == (0, said, "", calls)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_chromium_is_installed_or_ci_stops(tmp_path: Path, case: str) -> None:
+    programs, said, calls = CASES[case]
+    programs = {
+        {"bwrap": "chromium"}.get(name, name): text.replace("bwrap", "chromium") for name, text in programs.items()
+    }
+    said = said.replace("bubblewrap was", "Chromium was").replace("bubblewrap is", "Chromium is")
+    said = said.replace("no bwrap", "no chromium").replace(SKIPPED, "the tests of the playground need it")
+    done, called = run_script(tmp_path, REPOSITORY / ".ci" / "install-chromium", programs)
+    fails = "could not be installed" in said
+    assert (done.returncode, (done.stderr if fails else done.stdout).strip(), called) == (int(fails), said, calls)
+
+
+def run_script(tmp_path: Path, script: Path, programs: dict[str, str]) -> tuple[subprocess.CompletedProcess[str], int]:
+    """How the script ended, and how often it called apt-get."""
     log = tmp_path / "log"
     for name in ("timeout", "env", "chmod", "true"):
         os.symlink(shutil.which(name) or name, tmp_path / name)
-    for name, script in programs.items():
+    for name, text in programs.items():
         (tmp_path / name).unlink(missing_ok=True)
-        (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
         (tmp_path / name).chmod(0o755)
     variables = {"PATH": str(tmp_path), "BIN": str(tmp_path), "LOG": str(log)}
-    done = subprocess.run(["/bin/bash", SCRIPT], env=variables, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, said, "")
-    assert len(log.read_text().splitlines() if log.exists() else []) == calls
+    done = subprocess.run(["/bin/bash", script], env=variables, capture_output=True, text=True, check=False)
+    return done, len(log.read_text().splitlines() if log.exists() else [])

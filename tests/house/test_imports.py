@@ -116,6 +116,17 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "toolkit/cli": ("toolkit.errors", "toolkit.cli", "toolkit.visible"),
     # shows schemas, and makes options from them
     "toolkit/cli/tools": ("toolkit.errors", "toolkit.cli", "toolkit.jsonschema"),
+    # a page of its own over a toolkit; it shows tools as the command line does
+    "toolkit/playground": (
+        "toolkit.errors",
+        "toolkit.wire",
+        "toolkit.guard.policy",
+        "toolkit.runtime",
+        "toolkit.adapters",
+        "toolkit.serve",
+        "toolkit.cli.tools.signature",
+        "toolkit.playground",
+    ),
     # runs inside mypy only
     "toolkit/mypy": ("toolkit.mypy",),
     # used by tests of other people; the plugin is loaded by every run of pytest
@@ -312,10 +323,11 @@ def test_run_time_never_imports_the_generator() -> None:
             assert not [name for name in imports(file) if below(name, ("toolkit.codegen",))], file
 
 
-def test_only_the_command_imports_the_server() -> None:
+def test_only_the_commands_import_the_servers() -> None:
+    servers = ("toolkit.serve", "toolkit.playground", "starlette", "uvicorn")
     for file in sources():
-        if file.relative_to(REPOSITORY).parts[:2] != ("toolkit", "serve"):
-            assert not [name for name in imports(file) if below(name, ("toolkit.serve", "starlette", "uvicorn"))], file
+        if file.relative_to(REPOSITORY).parts[:2] not in (("toolkit", "serve"), ("toolkit", "playground")):
+            assert not [name for name in imports(file) if below(name, servers)], file
 
 
 HEAVY = (

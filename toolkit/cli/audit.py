@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -91,6 +91,7 @@ def show(
     Each line says when, which tool, what was decided, how long it took and how it ended. With --json: the records as they
     are, starts and ends. The chain is not checked; `toolkit audit verify` does that.
     """
+    from toolkit.runtime.audit.joined import join_records
     from toolkit.runtime.audit.log import read_records
 
     with report_errors(as_json, spec_mistakes=2), show_waiting(f"reading {log}"):
@@ -98,20 +99,10 @@ def show(
     if as_json:
         print_json(records)
         return
-    calls = list(_join_records(records))
+    calls = join_records(records)
     print_table(("time", "tool", "decision", "duration", "outcome"), map(_cells, calls))
     if not calls:
         print_line("no calls")
-
-
-def _join_records(records: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
-    """One record for each call: its end, or its start while there is no end; and one for each program."""
-    calls: dict[Any, Mapping[str, Any]] = {}
-    for record in records:
-        key = ("program", record.get("program")) if record.get("event") == "program" else record.get("call")
-        began = calls.get(key, record).get("time")
-        calls[key] = {**record, "time": began}
-    return calls.values()
 
 
 def _cells(call: Mapping[str, Any]) -> tuple[str | Styled, ...]:

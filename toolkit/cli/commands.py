@@ -21,6 +21,7 @@ from toolkit.cli.tools.completion import InvokeCommand
 from toolkit.cli.tools.describe import describe
 from toolkit.cli.tools.invoke import invoke
 from toolkit.cli.tools.listing import list_tools
+from toolkit.cli.tools.playground import playground
 from toolkit.cli.usage import CONTEXT, CliCommand, CliGroup, examples
 
 app = typer.Typer(
@@ -82,5 +83,11 @@ app.command(
         "toolkit serve --policy ../policy.toml --http 127.0.0.1:8123",
     ),
 )(serve)
+app.command(
+    cls=CliCommand,
+    epilog=examples(
+        "toolkit playground --preset read-only", "toolkit playground --policy ../policy.toml --workspace src"
+    ),
+)(playground)
 app.add_typer(policy_app, name="policy")
 app.add_typer(audit_app, name="audit")

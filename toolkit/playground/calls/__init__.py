@@ -1,0 +1,1 @@
+"""Calls that the page starts: their events, their approvals, and their end."""
