@@ -95,9 +95,9 @@ def serve(
         served = make_served(workspace, preset, policy, package, sandbox, audit)
         if http is None and (token_file is not None or allow_host):
             raise SetupError("--token-file and --allow-host are for HTTP; add --http HOST:PORT")
-        from toolkit.serve.setup.server_log import ServerLog
+        from toolkit.serve.setup.operator_log import OperatorLog
 
-        with ServerLog(write_warning) as log:  # standard output belongs to the protocol
+        with OperatorLog(write_warning) as log:  # standard output belongs to the protocol
             if http is None:
                 _serve_stdio(served, log.tell)
             else:

@@ -13,6 +13,7 @@ from toolkit.playground.answers.tools import describe_tool, list_tools
 from toolkit.playground.answers.verdicts import explain_call
 from toolkit.playground.calls.approval_desk import ApprovalDesk
 from toolkit.playground.calls.running_calls import RunningCalls
+from toolkit.runtime.call.view import core_of
 
 if TYPE_CHECKING:
     from toolkit.guard.policy.policy import SecurityPolicy
@@ -43,7 +44,7 @@ class PlaygroundSession:
 
     @cached_property
     def core(self) -> Core:
-        return self.toolkit._core
+        return core_of(self.toolkit)
 
     @cached_property
     def _turns_to_explain(self) -> asyncio.Semaphore:

@@ -13,7 +13,7 @@ _LAST_SECONDS: Final = 5.0
 """How long the end waits for a reader."""
 
 
-class ServerLog(logging.Handler):
+class OperatorLog(logging.Handler):
     """Lines for people, and warnings of every logger. A thread of its own writes them: a client that starts a server need not
     read what it says, and a full pipe must not stop it. What finds no room meanwhile is dropped and counted."""
 
@@ -24,9 +24,9 @@ class ServerLog(logging.Handler):
         self._write: Final = write
         self._lines: Final[Queue[str | None]] = Queue(_MAX_LINES)
         self._dropped = 0
-        self._thread: Final = threading.Thread(target=self._write_all, name="toolkit-server-log", daemon=True)
+        self._thread: Final = threading.Thread(target=self._write_all, name="toolkit-operator-log", daemon=True)
 
-    def __enter__(self) -> ServerLog:
+    def __enter__(self) -> OperatorLog:
         logging.getLogger().addHandler(self)
         self._thread.start()
         return self
