@@ -72,6 +72,14 @@ SAMPLED = (
     "tests/programs/hostile/test_ends.py::test_nothing_survives_when_the_agent_is_killed",
     "tests/programs/hostile/test_ends.py::test_what_a_program_leaves_behind_ends_with_it",
     "tests/programs/hostile/test_limits.py::test_it_is_ended",
+    "tests/programs/test_tables.py::test_a_right_program_runs",
+    "tests/guard/process/test_runs.py::test_a_venv_with_pip",
+    "tests/guard/process/test_runs.py::test_java",
+    "tests/guard/process/test_runs.py::test_venv_and_pytest_in_it",
+    "tests/guard/process/test_guarded_network.py::test_pip_install_over_http",
+    "tests/guard/process/test_guarded_network.py::test_pip_install_over_https",
+    "tests/guard/process/test_ends.py::test_82_a_command_past_its_time_is_killed_and_says_so",
+    "tests/guard/process/test_ends.py::test_85_ignoring_every_signal_does_not_help",
 )
 """Tables of which `make test` runs all rows in the full tier and about every third of the others, and `make test-all` all."""
 SAMPLE_EVERY = 3

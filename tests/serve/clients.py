@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import re
 import signal
@@ -80,8 +81,13 @@ class Running:
     def stop(self, number: int = signal.SIGTERM) -> tuple[int, str]:
         """Its exit code, and what it printed after the start."""
         self.process.send_signal(number)
-        _, said = self.process.communicate(timeout=SECONDS)
-        return self.process.returncode, said
+        return self.wait()
+
+    def wait(self) -> tuple[int, str]:
+        """The same for a server that ends by itself."""
+        assert self.process.stderr is not None
+        said = self.process.stderr.read()  # not ``communicate``: it would miss what the first line has buffered
+        return self.process.wait(SECONDS), said
 
 
 INITIALIZE = {
@@ -114,6 +120,25 @@ def serving(
     finally:
         process.kill()
         process.communicate()
+
+
+class StreamWatch(logging.Handler):
+    """Notices when clients have opened the streams on which a server sends by itself. What it sends before is lost."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.DEBUG)
+        self._opened: asyncio.Queue[None] = asyncio.Queue()
+        logger = logging.getLogger("mcp.client.streamable_http")
+        logger.setLevel(logging.DEBUG)
+        logger.addHandler(self)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.getMessage() == "GET SSE connection established":
+            self._opened.put_nowait(None)
+
+    async def wait_for(self, count: int) -> None:
+        for _ in range(count):
+            await self._opened.get()
 
 
 def text_of(result: types.CallToolResult) -> str:

@@ -299,3 +299,20 @@ def test_a_package_of_ones_own_is_served_the_same_way(tmp_path: Path) -> None:
 
     options = ("--workspace", str(tmp_path), "--preset", "edit", "--package", "acme.generated")
     assert {"read_file", "edit"} < talk(names, *options, folder=DOWNSTREAM)
+
+
+def test_a_tool_that_declares_nothing_is_not_said_to_read_only(tmp_path: Path) -> None:
+    from tests.projects import DOWNSTREAM
+
+    async def tools(client: Client) -> dict[str, types.Tool]:
+        return {tool.name: tool for tool in (await client.list_tools()).tools}
+
+    workspace, policy = tmp_path / "workspace", tmp_path / "policy.toml"
+    workspace.mkdir()
+    policy.write_text('[tools]\n"library_lend-book" = "allow"\n')
+    options = ("--workspace", str(workspace), "--package", "acme.generated")
+    for preset in ("read-only", "edit"):
+        assert "library_lend-book" not in talk(tools, *options, "--preset", preset, folder=DOWNSTREAM)
+    listed = talk(tools, *options, "--policy", str(policy), folder=DOWNSTREAM)
+    annotations = listed["library_lend-book"].annotations
+    assert annotations is None or annotations.read_only_hint is None

@@ -69,7 +69,7 @@ REACHED = [(name, server) for name, server in SNIPPETS if "url" in server]
 
 def names_of(preset: str, module: Any = toolkit.generated) -> list[str]:
     known: dict[str, Preset] = {name: name for name in PRESETS}
-    return sorted(allowed_tools(known[preset], module.CATALOG.tools.values()))
+    return sorted(allowed_tools(known[preset], module.CATALOG))
 
 
 def test_every_client_has_a_snippet_with_its_key() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import subprocess
@@ -186,7 +187,7 @@ def _visit(server: Running, client: httpx.Client) -> None:
 
 
 def test_a_log_that_nobody_reads_stops_nobody(workspace: Path, policy: Path) -> None:
-    """Each forged state is a line on standard error: far more than a pipe holds."""
+    """Each forged state is a line on standard error: far more than this pipe holds."""
     with (
         serving("--workspace", str(workspace), "--policy", str(policy)) as server,
         httpx.Client(trust_env=False, timeout=SECONDS) as client,
@@ -194,7 +195,9 @@ def test_a_log_that_nobody_reads_stops_nobody(workspace: Path, policy: Path) -> 
         message = call(1, "read_file", path="a.txt")
         message["params"] |= {"_meta": META, "requestState": "forged" * 10}
         headers = {**NEWEST, "Mcp-Name": "read_file"}
-        for _ in range(1500):
+        assert server.process.stderr is not None
+        fcntl.fcntl(server.process.stderr, fcntl.F_SETPIPE_SZ, 4096)
+        for _ in range(200):
             refused = client.post(server.url, json=message, headers=headers)
             assert "requestState" in refused.text
         del message["params"]["requestState"]

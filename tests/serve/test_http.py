@@ -67,7 +67,11 @@ REFUSED = {
     "a foreign page": ({"Origin": "https://evil.example"}, 403, "other web pages"),
     "a sandboxed page": ({"Origin": "null"}, 403, "other web pages"),
     "a page on another port": ({"Origin": "http://127.0.0.1:1"}, 403, "other web pages"),
-    "a name that resolves to this machine": ({"Host": "evil.example"}, 421, "another server"),
+    "a name that resolves to this machine": (
+        {"Host": "evil.example"},
+        421,
+        "another server than this one; give the names of this server with --allow-host",
+    ),
     "the right name on another port": ({"Host": "127.0.0.1:1"}, 421, "another server"),
     "no port": ({"Host": "127.0.0.1"}, 421, "another server"),
 }
@@ -197,6 +201,14 @@ def test_an_unknown_session_does_not_exist(plain: Running) -> None:
     assert plain.post(DISCOVER, **{"Mcp-Session-Id": "0" * 32}).status_code == 404
 
 
+def test_on_every_address_it_says_how_names_are_given(folder: Path) -> None:
+    options = ("--workspace", str(folder), "--preset", "read-only")
+    with serving(*options, address="0.0.0.0:0", TOOLKIT_SERVE_TOKEN=TOKEN) as server:
+        assert server.open_session(Authorization=f"Bearer {TOKEN}").status_code == 200
+        _, said = server.stop()
+        assert "give it with --allow-host NAME:" in said
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_stop_ends_calls_and_commands_and_says_so(folder: Path, number: int) -> None:
     with serving("--workspace", str(folder), "--preset", "full") as server:
@@ -219,8 +231,8 @@ def test_a_stop_ends_calls_and_commands_and_says_so(folder: Path, number: int) -
 
         with suppress(BaseExceptionGroup):  # the client says in its own way that the server has gone
             server.talk(run)
-        _, said = server.process.communicate(timeout=SECONDS)
-        assert server.process.returncode == 0 and said.endswith("stopped\n"), said
+        code, said = server.wait()
+        assert code == 0 and said.endswith("stopped\n"), said
         assert not _commands_of(server.process.pid)
 
 
@@ -243,6 +255,10 @@ WRONG = {
         ["--http", "127.0.0.1:0", "--token-file", "{none}"],
         "cannot be read: No such file or directory",
     ),
+    "a token that tools can read": (
+        ["--http", "127.0.0.1:0", "--token-file", "{inside}"],
+        "is inside the workspace, where tools can read it; move it out",
+    ),
     "not an address": (["--http", "8123"], "'8123' is not an address; write HOST:PORT, such as 127.0.0.1:8123"),
     "a port that is too large": (["--http", "127.0.0.1:99999"], "is not an address"),
     "a token without HTTP": (["--token-file", "{token}"], "are for HTTP; add --http HOST:PORT"),
@@ -253,7 +269,7 @@ WRONG = {
 def test_a_wrong_set_up_stops_before_anything_is_served(tmp_path: Path, folder: Path, row: str) -> None:
     options, says = WRONG[row]
     (tmp_path / "token").write_text("short")
-    places = {"token": tmp_path / "token", "none": tmp_path / "none"}
+    places = {"token": tmp_path / "token", "none": tmp_path / "none", "inside": folder / "a.txt"}
     command = serve_command(
         "--workspace", str(folder), "--preset", "edit", *(option.format(**places) for option in options)
     )

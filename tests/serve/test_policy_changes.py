@@ -12,7 +12,7 @@ import pytest
 from mcp import Client
 from pydantic import FileUrl
 
-from tests.serve.clients import talk, text_of
+from tests.serve.clients import StreamWatch, serving, talk, text_of
 
 pytestmark = pytest.mark.slow
 
@@ -84,14 +84,15 @@ def test_a_policy_that_cannot_be_used_changes_nothing_and_says_why(
     listener = Listener()
 
     async def run(client: Client) -> None:
+        await streams.wait_for(1)
         before = await names(client)
         if text is None:
             policy.unlink()
         else:
             replace_file(policy, text)
         note = await listener.messages.get()
-        assert note.level == "error" and says in str(note.data)
-        assert str(note.data).startswith("the policy was not replaced, the earlier one stays in force: ")
+        assert note.level == "error"
+        assert note.data == "the policy file has a mistake; the earlier policy stays in force"
         assert await names(client) == before
         assert not (await client.call_tool("read_file", {"path": "a.txt"})).is_error
         # A later file that is right is used.
@@ -99,8 +100,11 @@ def test_a_policy_that_cannot_be_used_changes_nothing_and_says_why(
         await listener.changes.get()
         assert await names(client) == ["glob"]
 
-    options = ("--workspace", str(workspace), "--policy", str(policy))
-    talk(run, *options, message_handler=listener.on_message, logging_callback=listener.on_log)
+    streams = StreamWatch()
+    with serving("--workspace", str(workspace), "--policy", str(policy)) as server:
+        server.talk(run, message_handler=listener.on_message, logging_callback=listener.on_log)
+        _, said = server.stop()
+    assert "the policy was not replaced, the earlier one stays in force: " in said and says in said
 
 
 def test_a_call_that_runs_ends_under_the_policy_that_allowed_it(workspace: Path, policy: Path) -> None:
@@ -135,6 +139,7 @@ def test_a_client_in_another_folder_is_told_where_the_tools_work(workspace: Path
         return types.ListRootsResult(roots=[types.Root(uri=FileUrl(f"file://{tmp_path}/elsewhere"))])
 
     async def run(client: Client) -> str:
+        await client.list_tools()
         return str((await listener.messages.get()).data)
 
     options = ("--workspace", str(workspace), "--preset", "read-only")

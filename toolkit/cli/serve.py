@@ -135,7 +135,7 @@ def _serve_http(
     from toolkit.serve.http.address import Address
     from toolkit.serve.mcp_server.transports import PATH, check_token, serve_http
 
-    where, token = Address.parse(address), _read_token(token_file)
+    where, token = Address.parse(address), _read_token(token_file, served.workspace)
     check_token(where, token)
     server = _make_server(served, tell)
 
@@ -143,6 +143,10 @@ def _serve_http(
         url = f"http://{bound.shown_host}:{bound.port}{PATH}"
         secret = "with a token" if token else "without a token"
         tell(f"{_what(server, served)} at {url}, {secret}; {served.describe()}")
+        if bound.is_unspecified and not names:
+            tell(
+                f"clients reach this machine by a name or an address of its own: give it with --allow-host NAME:{bound.port}"
+            )
 
     serve_http(server, where, token, names, announce)
     tell("stopped")
@@ -158,9 +162,11 @@ def _what(server: Any, served: ServedTools) -> str:
     return f"serving {count(server.count_tools(), 'tool')} in {served.workspace.resolve()}"
 
 
-def _read_token(file: Path | None) -> str | None:
+def _read_token(file: Path | None, workspace: Path) -> str | None:
     if file is None:
         return os.environ.get(TOKEN_VARIABLE) or None
+    if file.resolve().is_relative_to(workspace.resolve()):
+        raise SetupError(f"the token file {str(file)!r} is inside the workspace, where tools can read it; move it out")
     try:
         return file.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:

@@ -16,6 +16,7 @@ from toolkit.errors import InvalidArguments
 from toolkit.playground.calls.event_stream import EventStream
 from toolkit.playground.calls.running_calls import MAX_CALLS
 from toolkit.playground.http.headers import SafeHeaders
+from toolkit.playground.http.json_text import to_json
 from toolkit.playground.http.page_files import page_files, send_page_file
 from toolkit.playground.http.requests import RequestRefused, read_json, read_text
 from toolkit.playground.session import PlaygroundSession
@@ -134,10 +135,7 @@ def _read_answer(given: dict[str, Any]) -> Answer:
 
 
 def _json(value: Any) -> Response:
-    import json
-
-    # In ASCII: names of files and texts of tools may hold lone surrogates, which cannot be encoded otherwise.
-    return Response(json.dumps(value, separators=(",", ":"), default=str), media_type="application/json")
+    return Response(to_json(value), media_type="application/json")
 
 
 async def _refuse(request: Request, error: Exception) -> Response:

@@ -74,6 +74,7 @@ def test_it_lists_and_calls_over_stdio(inspector: Inspector, workspace: Path) ->
     assert answer["structuredContent"]["content"] == "one\ntwo\n"
 
 
+@pytest.mark.whole
 def test_it_calls_over_http_with_a_token(inspector: Inspector, workspace: Path, tmp_path: Path) -> None:
     with serve_http(tmp_path, "--workspace", str(workspace), "--preset", "edit", token=TOKEN) as url:
         call = [

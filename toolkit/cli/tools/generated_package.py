@@ -14,10 +14,13 @@ from toolkit.errors import SetupError
 
 
 def load_package(name: str | None) -> Any:
-    """The generated package called ``name``; without a name this project's, else that of the built-in tools."""
-    name = _find_package() if name is None else name
-    # A command runs one call and ends: the warning that the workspace is on sys.path is for programs that go on.
+    """The generated package called ``name``; without a name this project's, else that of the built-in tools. For a command
+    that ends: the warning that tools may write on ``sys.path`` is for programs that go on."""
     logging.getLogger("toolkit.imports").setLevel(logging.ERROR)
+    return _import_package(_find_package() if name is None else name)
+
+
+def _import_package(name: str) -> Any:
     try:
         module = importlib.import_module(name)
         module.CATALOG  # noqa: B018  (loaded now, so that any other package is reported here)
@@ -33,8 +36,8 @@ def load_package(name: str | None) -> Any:
 
 
 def load_named_package(name: str) -> Any:
-    """The generated package called ``name``. The project in this folder is looked at only if it is its package: whoever
-    may write here must not decide what a server loads."""
+    """The generated package called ``name``, for a server. The project in this folder is looked at only if it has that
+    package: whoever may write here must not decide what a server loads."""
     from toolkit.codegen.settings import NoSettings, find_settings
 
     if importlib.util.find_spec(name.partition(".")[0]) is None:
@@ -43,8 +46,8 @@ def load_named_package(name: str) -> Any:
         except NoSettings:
             settings = None
         if settings is not None and settings.package == name:
-            sys.path[:0] = [str(settings.import_root)]
-    return load_package(name)
+            sys.path.append(str(settings.import_root))
+    return _import_package(name)
 
 
 def load_tool(package: str | None, name: str) -> tuple[Any, dict[str, Any]]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from typing import TYPE_CHECKING, Any, Final
 
 from toolkit.playground.calls.outbox import PageEvent
 from toolkit.playground.calls.running_calls import RunningCall
+from toolkit.playground.http.json_text import to_json
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
@@ -53,5 +53,4 @@ async def _wait_until_gone(receive: Receive) -> None:
 
 
 def _line(event: PageEvent) -> bytes:
-    # In ASCII: lone surrogates cannot be encoded otherwise, and a file name may hold one.
-    return json.dumps(event, separators=(",", ":"), default=str).encode() + b"\n"
+    return to_json(event) + b"\n"

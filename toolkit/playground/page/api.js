@@ -1,5 +1,7 @@
 // Requests to the playground. The token comes from the fragment of the URL, which is never sent to a server.
 
+import { parseJson } from "./json.js";
+
 const KEY = "toolkit-playground-token";
 
 export class RequestFailed extends Error {
@@ -57,7 +59,7 @@ export async function* postForEvents(path, body, signal) {
   for await (const bytes of read(response.body.getReader())) {
     const lines = (rest + decoder.decode(bytes, { stream: true })).split("\n");
     rest = lines.pop();
-    for (const line of lines) yield JSON.parse(line);
+    for (const line of lines) yield parseJson(line);
   }
 }
 

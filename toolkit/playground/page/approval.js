@@ -1,10 +1,12 @@
 // The dialog that asks about a call: why it asks, what the call touches, the diff. Nothing is approved by accident: the
-// dialog opens with the focus on its title, and Escape denies.
+// dialog opens with the focus on its title, Escape denies, and a click approves only after a moment: the second click of a
+// double click may already be on the next question.
 
 import { post } from "./api.js";
 import { block, chip, code, el, replace, sentence, visibleJson } from "./dom.js";
 import { writeJson } from "./json.js";
 
+const MOMENT = 600;
 const dialog = document.getElementById("approval");
 const waiting = [];
 let current = null;
@@ -53,6 +55,8 @@ function draw(request) {
     problem,
     el("div", { class: "actions" }, approve, deny),
   );
+  approve.classList.add("early");
+  setTimeout(() => approve.classList.remove("early"), MOMENT);
 }
 
 function touched(request) {
@@ -82,11 +86,13 @@ function diff(request) {
 
 async function answer(body, problem) {
   const asked = current;
-  if (asked === null) return;
+  if (asked === null || asked.isAnswered) return;
+  asked.isAnswered = true;
   try {
     await post(`/api/approvals/${asked.request.approval}`, body);
   } catch (error) {
     if (error.status !== 404) {
+      asked.isAnswered = false;
       replace(problem, error.message);
       return;
     }

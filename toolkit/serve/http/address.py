@@ -42,6 +42,14 @@ class Address:
             return False
 
     @property
+    def is_unspecified(self) -> bool:
+        """Whether it stands for every address of this machine. No client names it so."""
+        try:
+            return ipaddress.ip_address(self.host).is_unspecified
+        except ValueError:
+            return False
+
+    @property
     def shown_host(self) -> str:
         """The host as it is written in an URL."""
         return f"[{self.host}]" if ":" in self.host else self.host
@@ -73,4 +81,6 @@ def allowed_hosts(address: Address, others: tuple[str, ...] = ()) -> frozenset[s
     """
     names = [*LOOPBACK_NAMES] if address.is_loopback else [address.shown_host]
     known = {f"{name}:{address.port}" for name in (*names, address.shown_host)}
+    if address.port == 80:  # which clients leave out
+        known.update(names)
     return frozenset(name.lower() for name in (*known, *others))

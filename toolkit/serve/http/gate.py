@@ -21,14 +21,22 @@ class RequestGate:
     """Passes a request on to the application, or refuses it in one sentence."""
 
     def __init__(
-        self, app: ASGIApp, *, hosts: Collection[str], token: str | None, open_paths: Collection[str] = ()
+        self,
+        app: ASGIApp,
+        *,
+        hosts: Collection[str],
+        token: str | None,
+        open_paths: Collection[str] = (),
+        way_out: str = "",
     ) -> None:
-        """``open_paths`` need no token: a page must be loaded before it can send one."""
+        """``open_paths`` need no token: a page must be loaded before it can send one. ``way_out`` is the end of the sentence
+        about an unknown Host."""
         self._app: Final = app
         self._hosts: Final = frozenset(hosts)
         self._origins: Final = frozenset(f"{scheme}://{host}" for host in hosts for scheme in ("http", "https"))
         self._token: Final = None if token is None else token.encode()
         self._open_paths: Final = frozenset(open_paths)
+        self._way_out: Final = way_out
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -51,7 +59,10 @@ class RequestGate:
         given = _headers(scope)
         hosts = given.get(b"host", [])
         if len(hosts) != 1 or hosts[0].decode("latin-1").lower() not in self._hosts:
-            return _MISDIRECTED, "the Host header names another server than this one"
+            return (
+                _MISDIRECTED,
+                f"the Host header names another server than this one{self._way_out}",
+            )
         origins = given.get(b"origin", [])
         if any(origin.decode("latin-1").lower() not in self._origins for origin in origins):
             return 403, "requests from other web pages are refused"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -21,11 +21,13 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from toolkit.runtime.call.approval import Answer, ApprovalRequest, Approve, Deny
 from toolkit.serve.mcp_server.approval_text import approval_text
+from toolkit.serve.mcp_server.clients import session_key
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
 
     from toolkit.runtime.context.signals import CancelSignal
+    from toolkit.serve.mcp_server.turns import Turn
 
 _KEY: Final = "approval"
 _FORM: Final = {
@@ -44,6 +46,10 @@ _INSIDE_PROGRAM: Final = (
     "calls inside a program cannot be approved over this revision of the protocol; call the tool by itself"
 )
 _MAX_USED: Final = 10_000
+_MAX_OPEN: Final = 20
+"""Questions to the person of one session at the same time."""
+_PATIENCE_SECONDS: Final = 60 * 60
+"""How long a question stays open: a client that has gone without a word must not keep it for ever."""
 
 
 @dataclass(slots=True)
@@ -53,6 +59,7 @@ class AskedCall:
     call_id: str
     ctx: ServerRequestContext[Any, Any]
     signal: CancelSignal
+    turn: Turn
     state: str | None = None
     """The state of an earlier round, if this call repeats one."""
     responses: Mapping[str, Any] = field(default_factory=dict)
@@ -85,13 +92,15 @@ class ElicitingApprover:
     def __init__(self) -> None:
         self._used: Final[OrderedDict[str, None]] = OrderedDict()
         """Approvals that were used, so that a repeated request is asked about again."""
+        self._open: Final[Counter[str]] = Counter()
+        """How many questions a session has that nobody has answered yet."""
 
     async def __call__(self, request: ApprovalRequest) -> Answer:
         call = CURRENT.get()
         if call is None or not call.can_ask:
             return Deny(_CANNOT_ASK)
         if not call.asks_by_result:
-            return await _ask_now(call, request)
+            return await self._ask_now(call, request)
         if request.call_id != call.call_id:
             return Deny(_INSIDE_PROGRAM)
         given = self._given_answer(call, request)
@@ -99,6 +108,22 @@ class ElicitingApprover:
             call.pending = request
             return Deny("it waits for the approval of a person")
         return given
+
+    async def _ask_now(self, call: AskedCall, request: ApprovalRequest) -> Answer:
+        """Asks while the call waits. Meanwhile another call has its turn."""
+        key = session_key(call.ctx)
+        if self._open[key] >= _MAX_OPEN:
+            return Deny(f"{_MAX_OPEN} questions wait for the person already; call the tool again later")
+        self._open[key] += 1
+        call.turn.give_back()
+        try:
+            return await _ask_person(call, request)
+        finally:
+            self._open[key] -= 1
+            if not self._open[key]:
+                del self._open[key]
+            if not call.signal.cancelled:
+                await call.turn.take_again()
 
     def _given_answer(self, call: AskedCall, request: ApprovalRequest) -> Answer | None:
         """The answer that came with a repeated call, if it is about exactly this and was not used before."""
@@ -128,8 +153,8 @@ def _form(request: ApprovalRequest) -> ElicitRequestFormParams:
     return ElicitRequestFormParams(message=approval_text(request), requested_schema=_FORM)
 
 
-async def _ask_now(call: AskedCall, request: ApprovalRequest) -> Answer:
-    """Asks while the call waits. A call that is cancelled meanwhile is not asked about any longer."""
+async def _ask_person(call: AskedCall, request: ApprovalRequest) -> Answer:
+    """The answer of the person. A call that is cancelled meanwhile is not asked about any longer."""
     loop = asyncio.get_running_loop()
     form = _form(request)
     asking = asyncio.ensure_future(
@@ -141,7 +166,10 @@ async def _ask_now(call: AskedCall, request: ApprovalRequest) -> Answer:
 
     forget = call.signal.listen(give_up)
     try:
-        return _read_answer(await asking)
+        async with asyncio.timeout(_PATIENCE_SECONDS):
+            return _read_answer(await asking)
+    except TimeoutError:
+        return Deny("nobody answered the question")
     except asyncio.CancelledError:
         if call.signal.cancelled:
             return Deny("the call was cancelled before anybody answered")

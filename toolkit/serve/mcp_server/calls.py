@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections import deque
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
@@ -16,9 +14,10 @@ from toolkit.runtime.call.view import core_of
 from toolkit.runtime.context.progress import Progress
 from toolkit.runtime.context.signals import CancelSignal
 from toolkit.serve.mcp_server.approvals import CURRENT, AskedCall, ask_by_result
-from toolkit.serve.mcp_server.clients import finish_sending, ignore_failure
+from toolkit.serve.mcp_server.clients import finish_sending, ignore_failure, session_key
 from toolkit.serve.mcp_server.listing import served_output_schema
 from toolkit.serve.mcp_server.results import as_call_result, failed
+from toolkit.serve.mcp_server.turns import MAX_WAITING, CallTurns, Turn
 from toolkit.wire.call import ToolCall
 from toolkit.wire.json_types import JsonObject
 from toolkit.wire.result import ToolResult
@@ -28,55 +27,37 @@ if TYPE_CHECKING:
     from mcp_types import CallToolRequestParams
 
     from toolkit.runtime.call.async_runner import AsyncRunner
-    from toolkit.serve.mcp_server.sessions import SessionToolkit
+    from toolkit.serve.mcp_server.sessions import SessionToolkit, SessionToolkits
 
-_MAX_RUNNING: Final = 32
-_MAX_WAITING: Final = 256
 _MAX_PROGRESS_CHARACTERS: Final = 2000
 _MAX_PROGRESS_WAITING: Final = 16
 
 
-class CallTurns:
-    """How many calls run at the same time. Some more wait for their turn; beyond those, calls are refused."""
-
-    def __init__(self) -> None:
-        self._turns: Final = asyncio.Semaphore(_MAX_RUNNING)
-        self._waiting = 0
-
-    @asynccontextmanager
-    async def take(self) -> AsyncIterator[bool]:
-        """Whether the call may run."""
-        if self._waiting >= _MAX_WAITING:
-            yield False
-            return
-        self._waiting += 1
-        try:
-            await self._turns.acquire()
-        finally:
-            self._waiting -= 1
-        try:
-            yield True
-        finally:
-            self._turns.release()
-
-
 async def run_call(
-    session: SessionToolkit, turns: CallTurns, ctx: ServerRequestContext[Any, Any], params: CallToolRequestParams
+    sessions: SessionToolkits, turns: CallTurns, ctx: ServerRequestContext[Any, Any], params: CallToolRequestParams
 ) -> CallToolResult | InputRequiredResult:
     """Runs the call of a client. What fails is a result that the model reads, never an error of the protocol."""
-    async with turns.take() as may_run:
-        if not may_run:
-            return failed(f"the server is busy: {_MAX_WAITING} calls wait already; call the tool again later")
-        call = ToolCall(f"mcp_{secrets.token_hex(8)}", params.name, JsonObject(params.arguments or {}))
-        asked = AskedCall(call.id, ctx, CancelSignal(), params.request_state, params.input_responses or {})
-        result = await _run_until_cancelled(session.toolkit, call, asked)
-        if asked.pending is not None:
-            return ask_by_result(asked.pending)
-        if result.ref_if_kept is not None:
-            session.kept.add(result.ref_if_kept, result.name)
-        row = core_of(session.toolkit).catalog.definitions.get(result.name)
-        has_schema = row is not None and served_output_schema(row, ctx.protocol_version) is not None
-        return as_call_result(result, has_schema=has_schema)
+    async with turns.take() as turn:
+        if turn is None:
+            return failed(f"the server is busy: {MAX_WAITING} calls wait already; call the tool again later")
+        # Not before it is its turn: the policy may have changed meanwhile.
+        async with sessions.use(session_key(ctx)) as session:
+            return await _run_in_turn(session, turn, ctx, params)
+
+
+async def _run_in_turn(
+    session: SessionToolkit, turn: Turn, ctx: ServerRequestContext[Any, Any], params: CallToolRequestParams
+) -> CallToolResult | InputRequiredResult:
+    call = ToolCall(f"mcp_{secrets.token_hex(8)}", params.name, JsonObject(params.arguments or {}))
+    asked = AskedCall(call.id, ctx, CancelSignal(), turn, params.request_state, params.input_responses or {})
+    result = await _run_until_cancelled(session.toolkit, call, asked)
+    if asked.pending is not None:
+        return ask_by_result(asked.pending)
+    if result.ref_if_kept is not None:
+        session.kept.add(result.ref_if_kept, result.name)
+    row = core_of(session.toolkit).catalog.definitions.get(result.name)
+    has_schema = row is not None and served_output_schema(row, ctx.protocol_version) is not None
+    return as_call_result(result, has_schema=has_schema)
 
 
 async def _run_until_cancelled(toolkit: AsyncRunner, call: ToolCall, asked: AskedCall) -> ToolResult:

@@ -29,13 +29,19 @@ class ClientLog(logging.Handler):
         self._loop: Final = asyncio.get_running_loop()
 
     def emit(self, record: logging.LogRecord) -> None:
+        try:
+            self._pass_on(record)
+        except Exception:  # a message that cannot be formatted, or a loop that is closed: never the tool's problem
+            self.handleError(record)
+
+    def _pass_on(self, record: logging.LogRecord) -> None:
         call = CURRENT.get()
-        name = record.name.removeprefix(_PREFIX)
-        if call is None or not self._is_tool(name) or call.logged >= _MAX_PER_CALL:
+        name, level = record.name.removeprefix(_PREFIX), _level(record.levelno)
+        if call is None or not self._is_tool(name) or not self._clients.wants(call.ctx, level):
             return
-        call.logged += 1
-        level, text = _level(record.levelno), record.getMessage()[:_MAX_CHARACTERS]
-        if self._clients.wants(call.ctx, level):
+        if call.logged < _MAX_PER_CALL:
+            call.logged += 1
+            text = record.getMessage()[:_MAX_CHARACTERS]
             self._loop.call_soon_threadsafe(self._start, call, level, text, name)
 
     def _start(self, call: AskedCall, level: LoggingLevel, text: str, name: str) -> None:

@@ -42,17 +42,29 @@ class Clients:
         self.bus: Final = InMemorySubscriptionBus()
         self._sessions: Final[OrderedDict[str, ServerSession]] = OrderedDict()
         self._levels: Final[dict[str, LoggingLevel]] = {}
+        self._greeted: Final[set[str]] = set()
 
     def remember(self, ctx: ServerRequestContext[Any, Any]) -> None:
         """Called for every request."""
         if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
             return
         key = session_key(ctx)
+        if ctx.request is not None and not key:
+            return  # the request that opens a session has no id yet; the next one has
         self._sessions[key] = ctx.session
         self._sessions.move_to_end(key)
         while len(self._sessions) > MAX_SESSIONS:
             gone, _ = self._sessions.popitem(last=False)
             self._levels.pop(gone, None)
+            self._greeted.discard(gone)
+
+    def is_greeted(self, ctx: ServerRequestContext[Any, Any]) -> bool:
+        """Whether this was asked before about the client of a request. Clients of the newest revision have no connection."""
+        key = session_key(ctx)
+        if key in self._greeted or key not in self._sessions:
+            return True
+        self._greeted.add(key)
+        return False
 
     def set_level(self, ctx: ServerRequestContext[Any, Any], level: LoggingLevel) -> None:
         self._levels[session_key(ctx)] = level
@@ -65,6 +77,13 @@ class Clients:
         """The list of tools is another one now."""
         await self.bus.publish(ToolsListChanged())
         await self._tell_all(lambda session: session.send_tool_list_changed())
+
+    async def tell_one(self, ctx: ServerRequestContext[Any, Any], level: LoggingLevel, text: str) -> None:
+        """A log message for the client of a request."""
+        if self.wants(ctx, level):
+            await _send_in_time(
+                lambda session: send_log(session, level, text, "typed-toolkit", ctx.request_id), ctx.session
+            )
 
     async def note(self, level: LoggingLevel, text: str) -> None:
         """A log message for everybody who is connected and wants such messages."""

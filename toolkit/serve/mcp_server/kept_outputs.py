@@ -22,12 +22,15 @@ from toolkit.errors import ToolkitError
 if TYPE_CHECKING:
     from toolkit.runtime.output.cache.cached_output import CachedOutput
     from toolkit.runtime.output.cache.store import OutputCache
+    from toolkit.wire.content import ContentBlock
 
 _SCHEME: Final = "toolkit-output:///"
 _URI: Final = re.compile(rf"{re.escape(_SCHEME)}([^?#]+)(?:\?([^#]*))?\Z")
 _MAX_BYTES: Final = 128 * 1024
 """How much of an output one answer holds: escaped as JSON, still less than the megabyte that the official client takes over
 HTTP. The rest is read by line numbers."""
+_MAX_BLOCK_BYTES: Final = 700 * 1024
+"""The same for an output of media, which have no lines. Base64 needs no escapes."""
 _MAX_LISTED: Final = 100
 
 TEMPLATE: Final = ResourceTemplate(
@@ -123,12 +126,19 @@ def _take(kept: CachedOutput, start: int, end: int) -> Iterator[bytes]:
             return
 
 
-def _block_contents(uri: str, blocks: tuple[object, ...]) -> Iterator[TextResourceContents | BlobResourceContents]:
-    from toolkit.wire.content import ContentBlock
-
+def _block_contents(
+    uri: str, blocks: tuple[ContentBlock, ...]
+) -> Iterator[TextResourceContents | BlobResourceContents]:
+    """Texts and media, as far as they fit; what does not is named with its size."""
+    room = _MAX_BLOCK_BYTES
     for block in blocks:
-        assert isinstance(block, ContentBlock)
+        kind, size = block.media_type or "text/plain", len(block.text or block.data or "")
+        if size > room:
+            note = f"[{block.type} of {size} bytes, too large for one answer: call the tool again for a smaller part]"
+            yield TextResourceContents(uri=uri, mime_type="text/plain", text=note)
+            continue
+        room -= size
         if block.text is not None:
-            yield TextResourceContents(uri=uri, mime_type=block.media_type or "text/plain", text=block.text)
+            yield TextResourceContents(uri=uri, mime_type=kind, text=block.text)
         elif block.data is not None:
             yield BlobResourceContents(uri=uri, mime_type=block.media_type, blob=block.data)

@@ -11,6 +11,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from toolkit.guard.policy.hints import effective_hints
 from toolkit.runtime.call.view import View, core_of
 from toolkit.runtime.catalog.schema_marks import strip_marks
+from toolkit.serve.setup.presets import says_what_it_does
 
 if TYPE_CHECKING:
     from toolkit.runtime.catalog.catalog import ToolInfo
@@ -48,16 +49,19 @@ def served_output_schema(row: Mapping[str, Any], protocol_version: str) -> dict[
 
 
 def _annotations(info: ToolInfo, declared: Mapping[str, Any]) -> ToolAnnotations:
-    """What clients may show or ask about: what the tool declares, as far as its permissions do not contradict it.
+    """What clients may show or ask about: what a tool declares, and what its permissions say where it declares nothing.
 
-    A tool that needs the permission to write is never shown as read-only.
+    A tool that needs the permission to write is never shown as read-only. About a tool that declares nothing at all nothing
+    is said, and the protocol assumes the worst.
     """
-    permissions = (*info.required, *info.optional)
+    if not declared and not says_what_it_does(info, declared):
+        return ToolAnnotations()
     honest = {**declared, "readOnlyHint": False} if "write" in info.required else declared
-    hints = effective_hints(honest, permissions)
+    hints = effective_hints(honest, (*info.required, *info.optional))
+    only_reads = "not-read-only" not in hints
     return ToolAnnotations(
         title=declared.get("title"),
-        read_only_hint="not-read-only" not in hints,
+        read_only_hint=only_reads if says_what_it_does(info, declared) else None,
         destructive_hint="destructive" in hints,
         idempotent_hint="not-idempotent" not in hints,
         open_world_hint="open-world" in hints,

@@ -3,44 +3,45 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 
 import anyio
-from mcp.shared.exceptions import MCPDeprecationWarning
-from mcp_types import ClientCapabilities, RootsCapability
+from mcp.shared.message import ServerMessageMetadata
+from mcp_types import ClientCapabilities, ListRootsRequest, ListRootsResult, RootsCapability
 
 if TYPE_CHECKING:
-    from mcp.server.session import ServerSession
+    from mcp.server.context import ServerRequestContext
 
-_SECONDS: Final = 10.0
+_SECONDS: Final = 2.0
+"""How long the first list of tools waits for a client that announced folders and does not name them."""
+_MAX_SHOWN: Final = 500
 
 
-async def find_other_folder(session: ServerSession, workspace: Path) -> str | None:
+async def find_other_folder(ctx: ServerRequestContext[Any, Any], workspace: Path) -> str | None:
     """A sentence if the client works in other folders than the tools; None if it does not, or does not say.
 
     A client's folders never widen what the tools may reach: the workspace is chosen where the server is started.
     """
-    if not session.check_client_capability(ClientCapabilities(roots=RootsCapability())):
+    asked = ClientCapabilities(roots=RootsCapability())
+    if not ctx.session.can_send_request or not ctx.session.check_client_capability(asked):
         return None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", MCPDeprecationWarning)
-        asking = session.list_roots()
+    beside = ServerMessageMetadata(related_request_id=ctx.request_id)
     answer = None
     with anyio.move_on_after(_SECONDS):
         try:
-            answer = await asking
+            answer = await ctx.session.send_request(ListRootsRequest(), ListRootsResult, metadata=beside)
         except Exception:  # the client announced roots and does not answer, or answers nonsense
             return None
     folders = [] if answer is None else list(_folders(str(root.uri) for root in answer.roots))
     if not folders or any(_overlap(folder, workspace) for folder in folders):
         return None
+    theirs = folders[0][:_MAX_SHOWN]
     return (
-        f"the client works in {folders[0]}, but the tools work in {workspace};"
-        f" start the server with --workspace {folders[0]} if that is not meant"
+        f"the client works in {theirs}, but the tools work in {workspace};"
+        f" start the server with --workspace {theirs} if that is not meant"
     )
 
 

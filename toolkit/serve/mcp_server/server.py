@@ -20,7 +20,6 @@ from mcp_types import (
     ListResourcesResult,
     ListResourceTemplatesResult,
     ListToolsResult,
-    NotificationParams,
     PaginatedRequestParams,
     ReadResourceRequestParams,
     ReadResourceResult,
@@ -29,13 +28,14 @@ from mcp_types import (
 
 from toolkit import __version__
 from toolkit.serve.mcp_server.approvals import ElicitingApprover
-from toolkit.serve.mcp_server.calls import CallTurns, run_call
+from toolkit.serve.mcp_server.calls import run_call
 from toolkit.serve.mcp_server.client_log import ClientLog
 from toolkit.serve.mcp_server.clients import Clients, session_key
 from toolkit.serve.mcp_server.kept_outputs import TEMPLATE, NoSuchOutput, read_output
 from toolkit.serve.mcp_server.listing import list_tools
 from toolkit.serve.mcp_server.roots import find_other_folder
 from toolkit.serve.mcp_server.sessions import SessionToolkits
+from toolkit.serve.mcp_server.turns import CallTurns
 from toolkit.serve.setup.policy_watch import file_state, watch_policy
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class ToolkitServer:
             NAME,
             version=__version__,
             title="typed-toolkit",
-            instructions=f"Tools that work in one folder, the workspace. {self._served.describe()}.",
+            instructions=f"Tools that work in one folder, the workspace. {self._served.describe_to_clients()}",
             lifespan=lambda _: self._work(),
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
@@ -79,7 +79,6 @@ class ToolkitServer:
             on_subscriptions_listen=self._listening,
         )
         server.add_request_handler("logging/setLevel", SetLevelRequestParams, self._set_level)
-        server.add_notification_handler("notifications/initialized", NotificationParams, self._greet)
         server.middleware.append(RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience=NAME))
         server.middleware.append(self._remember)
         return server
@@ -126,14 +125,23 @@ class ToolkitServer:
     async def _list_tools(
         self, ctx: ServerRequestContext[Any, Any], _: PaginatedRequestParams | None
     ) -> ListToolsResult:
+        await self._compare_folders(ctx)
         async with self._sessions.use(session_key(ctx)) as session:
             return ListToolsResult(tools=list_tools(session.toolkit, ctx.protocol_version))
+
+    async def _compare_folders(self, ctx: ServerRequestContext[Any, Any]) -> None:
+        """Tells a client that works elsewhere where the tools work: at its first request that can carry the question."""
+        if self._clients.is_greeted(ctx):
+            return
+        warning = await find_other_folder(ctx, self._served.workspace)
+        if warning is not None:
+            self._tell(warning)
+            await self._clients.tell_one(ctx, "warning", warning)
 
     async def _call_tool(
         self, ctx: ServerRequestContext[Any, Any], params: CallToolRequestParams
     ) -> CallToolResult | InputRequiredResult:
-        async with self._sessions.use(session_key(ctx)) as session:
-            return await run_call(session, self._turns, ctx, params)
+        return await run_call(self._sessions, self._turns, ctx, params)
 
     async def _list_resources(
         self, ctx: ServerRequestContext[Any, Any], _: PaginatedRequestParams | None
@@ -151,19 +159,14 @@ class ToolkitServer:
     ) -> ReadResourceResult:
         async with self._sessions.use(session_key(ctx)) as session:
             try:
-                return read_output(str(params.uri), session.open_cache(), session.session_id)
+                # In a thread: an output may be long, and so may the way to the disk.
+                return await asyncio.to_thread(read_output, str(params.uri), session.open_cache(), session.session_id)
             except NoSuchOutput as error:
                 raise MCPError(error.code, str(error), {"uri": str(params.uri)}) from None
 
     async def _set_level(self, ctx: ServerRequestContext[Any, Any], params: SetLevelRequestParams) -> EmptyResult:
         self._clients.set_level(ctx, params.level)
         return EmptyResult()
-
-    async def _greet(self, ctx: ServerRequestContext[Any, Any], _: NotificationParams) -> None:
-        warning = await find_other_folder(ctx.session, self._served.workspace)
-        if warning is not None:
-            self._tell(warning)
-            await self._clients.note("warning", warning)
 
     # -- the policy file -------------------------------------------------------------------------------------------------
 
@@ -178,9 +181,9 @@ class ToolkitServer:
         except SetupError as error:
             problem = str(error)
         if problem is not None:
-            text = f"the policy was not replaced, the earlier one stays in force: {problem}"
-            self._tell(text)
-            await self._clients.note("error", text)
+            self._tell(f"the policy was not replaced, the earlier one stays in force: {problem}")
+            # Without the mistake: it shows where the file is.
+            await self._clients.note("error", "the policy file has a mistake; the earlier policy stays in force")
             return
         self._tell(f"the policy was replaced: {self._served.policy_file}")
         if self._sessions.default.toolkit.get_allowed_tools() != before:

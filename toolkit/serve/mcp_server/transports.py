@@ -89,4 +89,5 @@ def _make_app(server: ToolkitServer, bound: Address, token: str | None, names: t
         # The gate judges Host and Origin for every path, and knows the names of proxies.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
-    return RequestGate(app, hosts=allowed_hosts(bound, names), token=token)
+    way_out = "; give the names of this server with --allow-host"
+    return RequestGate(app, hosts=allowed_hosts(bound, names), token=token, way_out=way_out)

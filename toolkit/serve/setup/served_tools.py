@@ -60,8 +60,14 @@ class ServedTools:
             session_id=session_id,
         )
 
+    def describe_to_clients(self) -> str:
+        """The same for clients and their models, who need not know where files of this machine are."""
+        if self.preset is not None:
+            return f"{ALLOWS[self.preset].capitalize()}."
+        return "A policy decides what is allowed; some calls may need the approval of a person."
+
     def describe(self) -> str:
-        """What is allowed, as one sentence for people."""
+        """What is allowed, as one sentence for whoever starts the server."""
         if self.preset is not None:
             return f"preset {self.preset}: {ALLOWS[self.preset]}"
         return f"policy {self.policy_file}"
