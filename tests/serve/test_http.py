@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
+from tests.projects import DOWNSTREAM, REPOSITORY
 from tests.serve.clients import ERAS, INITIALIZE, SECONDS, Running, serve_command, serving, talk, text_of
 
 pytestmark = pytest.mark.slow
@@ -296,6 +298,17 @@ def test_wrong_options_are_answered_in_words(tmp_path: Path, options: list[str],
         serve_command(*options), cwd=tmp_path, capture_output=True, text=True, timeout=SECONDS, stdin=subprocess.DEVNULL
     )
     assert (done.returncode, done.stdout) == (2, "") and says in done.stderr
+
+
+def test_whoever_serves_a_project_in_its_own_workspace_is_warned(tmp_path: Path) -> None:
+    """Tools may write there what code of the project imports later."""
+    project = shutil.copytree(DOWNSTREAM, tmp_path / "project", ignore=shutil.ignore_patterns("__pycache__"))
+    command = serve_command("--workspace", ".", "--preset", "edit", "--package", "acme.generated")
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    done = subprocess.run(
+        command, cwd=project, env=environment, capture_output=True, text=True, timeout=SECONDS, stdin=subprocess.DEVNULL
+    )
+    assert done.returncode == 0 and f"tools may write in {project}, which is on sys.path" in done.stderr
 
 
 def test_a_server_over_stdio_ends_with_its_client(folder: Path) -> None:

@@ -55,6 +55,15 @@ def test_what_a_handler_logs_reaches_the_client_at_every_level(url: str) -> None
     assert asyncio.run(call()) == [("info", "test_tool_with_logging", text) for text in texts]
 
 
+def test_a_message_that_cannot_be_formatted_does_not_fail_its_tool(url: str) -> None:
+    async def call() -> types.CallToolResult:
+        async with asyncio.timeout(SECONDS), Client(url, mode="legacy") as client:
+            return await client.call_tool("test_tool_with_wrong_logging", {})
+
+    result = asyncio.run(call())
+    assert not result.is_error
+
+
 @pytest.mark.parametrize("era", ERAS)
 def test_an_unknown_resource_is_named_in_the_error(url: str, era: Any) -> None:
     async def read() -> tuple[int, Any]:

@@ -66,6 +66,13 @@ def test_tool_with_logging(ctx: ToolContext) -> str:
 
 
 @tool
+def test_tool_with_wrong_logging(ctx: ToolContext) -> str:
+    """Log a message whose argument does not fit."""
+    ctx.logger.info("%d files", "many")
+    return "logged all the same"
+
+
+@tool
 def test_tool_with_progress(ctx: ToolContext) -> str:
     """Report three steps."""
     for step in (0, 50, 100):
