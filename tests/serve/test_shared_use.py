@@ -143,3 +143,23 @@ def test_a_note_reaches_whom_it_concerns_once_and_only_if_it_is_wanted(workspace
         asyncio.run(asyncio.wait_for(run(), SECONDS))
         _, said = server.stop()
     assert f"{policy}:1:" in said  # who started the server is told where the mistake is
+
+
+def test_questions_of_one_program_at_the_same_time_cost_no_turns(workspace: Path, policy: Path) -> None:
+    """Each program has several questions open at once; together they have more than calls may run."""
+    policy.write_text('[tools]\nrun_program = "allow"\nread_file = "ask"\nlist = "allow"\n')
+    source = (
+        'import asyncio\nread = await asyncio.gather(*[atools.read_file(path="a.txt") for _ in range(8)])\nlen(read)\n'
+    )
+
+    async def person(context: Any, params: Any) -> types.ElicitResult:
+        return types.ElicitResult(action="accept", content={"approve": True})
+
+    async def run(client: Client) -> str:
+        for _ in range(6):
+            done = await client.call_tool("run_program", {"source": source})
+            assert not done.is_error, text_of(done)
+        return text_of(await client.call_tool("list", {}))
+
+    options = ("--workspace", str(workspace), "--policy", str(policy))
+    assert "a.txt" in talk(run, *options, elicitation_callback=person)

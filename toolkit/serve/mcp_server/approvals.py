@@ -115,7 +115,7 @@ class ElicitingApprover:
         if self._open[key] >= _MAX_OPEN:
             return Deny(f"{_MAX_OPEN} questions wait for the person already; call the tool again later")
         self._open[key] += 1
-        call.turn.give_back()
+        call.turn.ask()
         try:
             return await _ask_person(call, request)
         finally:

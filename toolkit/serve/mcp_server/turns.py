@@ -12,20 +12,38 @@ MAX_WAITING: Final = 256
 
 
 class Turn:
-    """The right of one call to run. It is given back while a person thinks: others need not wait for that."""
+    """The right of one call to run. It is given back while a person thinks: others need not wait for that.
+
+    A program may ask about several calls at once. It has its turn again when the last of them is answered.
+    """
 
     def __init__(self, turns: asyncio.Semaphore) -> None:
         self._turns: Final = turns
         self._is_held = True
+        self._questions = 0
+
+    def ask(self) -> None:
+        """A question is open from now on."""
+        self._questions += 1
+        self.give_back()
+
+    async def take_again(self) -> None:
+        """A question was answered. Waits for a turn if no other one is open."""
+        self._questions -= 1
+        if not self._questions and not self._is_held:
+            # Before anything is awaited, so that it is taken once. Whoever gives it back meanwhile is even with the end of
+            # the wait: one release, one acquisition.
+            self._is_held = True
+            try:
+                await self._turns.acquire()
+            except BaseException:
+                self._is_held = False
+                raise
 
     def give_back(self) -> None:
         if self._is_held:
             self._is_held = False
             self._turns.release()
-
-    async def take_again(self) -> None:
-        await self._turns.acquire()
-        self._is_held = True
 
 
 class CallTurns:
