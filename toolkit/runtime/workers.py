@@ -148,6 +148,12 @@ class LoopThread:
         loop.call_soon_threadsafe(start)
         return future, stop
 
+    def call_soon(self, job: Job) -> None:
+        """Calls ``job`` in the loop, after what was submitted before; does nothing without a loop."""
+        if (loop := self._loop) is not None:
+            with contextlib.suppress(RuntimeError):  # closed meanwhile
+                loop.call_soon_threadsafe(job)
+
     def close(self) -> None:
         """Cancels what still runs, lets it clean up, then ends the loop."""
         with self._lock:

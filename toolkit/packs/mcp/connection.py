@@ -23,6 +23,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
+import anyio
 from mcp import MCPError
 from mcp_types import (
     HEADER_MISMATCH,
@@ -139,13 +140,13 @@ class McpConnection:
                 answers, state = await session.questions.answer_all(client, found), found.request_state
             raise self._remote_error(f"asked for input {_MAX_INPUT_ROUNDS} times without an answer to the call")
 
-        return await self._run_in_loop(self._request(send, access, timeout, caller))
+        return await self._run_in_loop(lambda: self._request(send, access, timeout, caller))
 
     async def list_tools(self, access: ServerAccess) -> ToolListing:
         """Name and version of the server, and the tools that may be offered, as it describes them."""
         pages = self.list_pages(ListToolsRequest, ToolPage, "tools", access)
         tools = await collect_tools(pages, self._server.name)
-        identity, version = await self._run_in_loop(self._describe_server(access))
+        identity, version = await self._run_in_loop(lambda: self._describe_server(access))
         # Over stdio there are no headers, so that the mark has no meaning.
         is_modern = bool(self._server.url) and version in MODERN_PROTOCOL_VERSIONS
         dropped = find_invalid_headers(tools) if is_modern else {}
@@ -170,13 +171,22 @@ class McpConnection:
 
     async def close(self) -> None:
         """End the session and the server, then the loop; returns when nothing of them is left."""
-        await self._run_in_loop(self._close_session())
+        await self._run_in_loop(self._close_session)
         self._loop.close()
         self._workers.close()
 
-    async def _run_in_loop(self, work: Awaitable[T]) -> T:
-        """Await ``work`` in the loop of this connection; cancel it there when the calling task is cancelled."""
-        future, stop = self._loop.submit(work)
+    async def _run_in_loop(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Await ``work()`` in the loop of this connection; cancel it there when the calling task is cancelled."""
+        # Not the task is cancelled but a scope: a request may already be out of time, and then the official client is
+        # telling the server. It shields that from scopes; cancelling the task would interrupt it.
+        given_up = anyio.CancelScope()
+
+        async def run() -> T:
+            with given_up:
+                return await work()
+            raise asyncio.CancelledError
+
+        future, _ = self._loop.submit(run())
         waiting = asyncio.wrap_future(future)
         try:
             return await asyncio.shield(waiting)
@@ -184,7 +194,7 @@ class McpConnection:
             if waiting.cancelled():
                 # Not the calling task but the work was cancelled: its loop was closed.
                 raise ToolCancelled("the toolkit was closed") from None
-            stop()
+            self._loop.call_soon(given_up.cancel)
             # The result is not used, and asyncio would log an exception that was never read.
             waiting.add_done_callback(lambda done: None if done.cancelled() else done.exception())
             raise
