@@ -323,10 +323,11 @@ class SandboxFS(Handle[AccessRules]):
 
     @contextmanager
     def lock(self, *texts: str) -> Iterator[None]:
-        """Keep other threads from writing these files, for a caller that reads a file in order to write it again.
+        """Keep other threads and processes of this user from writing these files, for a caller that reads a file in order
+        to write it again.
 
         ``write_file``, ``rename`` and the removals take the same lock; its owner may take it again. Refuses what may not be
-        written. Limits: does not lock out other processes; a second ``lock`` inside the first may deadlock, so name all
+        written. Limits: only this toolkit takes these locks; a second ``lock`` inside the first may deadlock, so name all
         files at once.
         """
         with self._changes.lock(*texts):

@@ -1,8 +1,8 @@
 """Writes one file in an open directory. A file is never written in place, only replaced as a whole.
 
 Promise: however the write ends, by a full disk or a cancelled call, the name means either what it meant before or the
-complete new file, and no other file is left behind. A hard link to the old file keeps the old content. Two writers in
-this process that hold the lock of the same name run one after the other.
+complete new file, and no other file is left behind. A hard link to the old file keeps the old content. Writers that hold
+the lock of the same name (``locks.py``) run one after the other.
 
 Not kept when a file is replaced: its owner, access lists, extended attributes, set-id bits and hard links. The file's own
 mode does not prevent a replacement; only the mode of its directory does. A process that is killed between two steps may
@@ -14,24 +14,18 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-import threading
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from toolkit.guard.fs.rename import move
 from toolkit.guard.fs.resolve import READ_DIRECTORY
-
-if TYPE_CHECKING:
-    from toolkit.guard.fs.place import Names
 
 _CHUNK: Final = 1 << 20
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_NOCTTY | os.O_CLOEXEC
 _PERMISSIONS: Final = 0o777
-# How often a thread that waits for a lock calls ``check``.
-_SECONDS_BETWEEN_CHECKS: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,48 +154,3 @@ def is_unchanged(folder: int, name: str, expected: Fingerprint) -> bool:
         return expected.matches_stat(os.fstat(file.fileno())) and (
             hashlib.file_digest(file, "sha256").hexdigest() == expected.sha256
         )
-
-
-class _NameLock:
-    """A lock that its owner may take again, and the number of threads that hold it or wait for it."""
-
-    __slots__ = ("lock", "users")
-
-    def __init__(self) -> None:
-        self.lock: Final = threading.RLock()
-        self.users = 0
-
-
-_locks: Final[dict[Names, _NameLock]] = {}
-_table: Final = threading.Lock()
-
-
-@contextmanager
-def hold_locks(places: Iterable[Names], check: Callable[[], None]) -> Iterator[None]:
-    """Hold the locks of all these real paths. They are taken in a fixed order, so that two callers cannot deadlock.
-
-    Limit: among threads of this process only. ``check`` ends the wait by raising.
-    """
-    with ExitStack() as stack:
-        for place in sorted(set(places)):
-            stack.enter_context(_hold_lock(place, check))
-        yield
-
-
-@contextmanager
-def _hold_lock(place: Names, check: Callable[[], None]) -> Iterator[None]:
-    with _table:
-        mine = _locks.setdefault(place, _NameLock())
-        mine.users += 1
-    try:
-        while not mine.lock.acquire(timeout=_SECONDS_BETWEEN_CHECKS):
-            check()
-        try:
-            yield
-        finally:
-            mine.lock.release()
-    finally:
-        with _table:
-            mine.users -= 1
-            if not mine.users:
-                del _locks[place]

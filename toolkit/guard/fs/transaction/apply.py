@@ -25,6 +25,7 @@ from typing import Final, Protocol
 from toolkit.errors import ToolFailed, ToolkitError
 from toolkit.guard.bare_repository import ChangedName
 from toolkit.guard.fs.handles import Check
+from toolkit.guard.fs.locks import hold_locks
 from toolkit.guard.fs.os_errors import FileErrors, already_exists, conflict
 from toolkit.guard.fs.path import display
 from toolkit.guard.fs.place import Descriptor, Names, open_folder, real_names
@@ -37,7 +38,6 @@ from toolkit.guard.fs.transaction.journal import Journal, JournalDirectory, Root
 from toolkit.guard.fs.transaction.step import Facts, Step, StepConflict, StepFolder, facts, remove_made_folder
 from toolkit.guard.fs.write import (
     create,
-    hold_locks,
     is_unchanged,
     set_mode,
     stat_entry,

@@ -15,9 +15,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
-from toolkit.errors import SandboxViolation
+from toolkit.errors import SandboxViolation, ToolFailed
+from toolkit.guard.fs.locks import hold_locks
 from toolkit.guard.fs.path import SandboxPath
-from toolkit.guard.fs.place import Descriptor, open_folder, real_names
+from toolkit.guard.fs.place import Descriptor, Names, open_folder, real_names
 from toolkit.guard.fs.protect import AccessRules
 from toolkit.guard.fs.transaction.apply import finish, undo
 from toolkit.guard.fs.transaction.journal import Journal, JournalDirectory, RootMark, TransactionPlan
@@ -45,6 +46,8 @@ def recover(journals: JournalDirectory, rules: AccessRules) -> Iterator[Recovery
         except OSError as error:
             problem = f"the transaction could not be examined: {os.strerror(error.errno or 0).lower()}"
             recovery = Recovery("kept", (), (problem,))
+        except ToolFailed as busy:
+            recovery = Recovery("kept", (), (busy.message,))
         finally:
             journal.close()
         if recovery is not None:
@@ -66,6 +69,11 @@ def _recover_one(journal: Journal, rules: AccessRules) -> Recovery | None:
     refusal = _find_refusal(plan, rules)
     if refusal is not None:
         return Recovery("kept", paths, (refusal,))
+    with hold_locks(_places(plan, rules), _no_check):
+        return _finish_or_undo(journal, plan, rules, paths)
+
+
+def _finish_or_undo(journal: Journal, plan: TransactionPlan, rules: AccessRules, paths: tuple[str, ...]) -> Recovery:
     for folder in plan.folders:
         folder.held = _reopen(folder, rules)
     if _complete(plan):
@@ -98,14 +106,24 @@ def _has_same_roots(plan: TransactionPlan, rules: AccessRules) -> bool:
 
 def _find_refusal(plan: TransactionPlan, rules: AccessRules) -> str | None:
     """Why the rules of today do not allow these changes, whatever was allowed before."""
-    for step in plan.steps:
-        names = (*step.folder.names, step.name)
-        path = SandboxPath(names, root=step.folder.root)
+    for step, place in zip(plan.steps, _places(plan, rules), strict=True):
         try:
-            rules.check_write(path, real_names(rules.root(path).number) + names)
+            rules.check_write(SandboxPath((*step.folder.names, step.name), root=step.folder.root), place)
         except SandboxViolation as violation:
             return violation.message
     return None
+
+
+def _places(plan: TransactionPlan, rules: AccessRules) -> list[Names]:
+    """The real path of each step."""
+    return [
+        (*real_names(rules.root(SandboxPath((), root=step.folder.root)).number), *step.folder.names, step.name)
+        for step in plan.steps
+    ]
+
+
+def _no_check() -> None:
+    """Recovery belongs to no call that could be cancelled."""
 
 
 def _reopen(folder: StepFolder, rules: AccessRules) -> Descriptor | None:

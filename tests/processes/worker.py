@@ -1,0 +1,72 @@
+"""One of several processes that change the same files: ``python -m tests.processes.worker JOB WORKSPACE STATE NUMBER``.
+
+It says that it is ready, waits for a line, works, and prints how many of its changes succeeded.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+
+from toolkit import SecurityPolicy, Toolkit, ToolkitContext, create_agent_toolkit
+from toolkit.errors import ToolFailed
+
+TURNS = 40
+
+
+def edit_own_line(toolkit: Toolkit, number: int) -> int:
+    """Each process counts in a line of its own."""
+    done = 0
+    for turn in range(TURNS):
+        old, new = f"line {number}: {turn};", f"line {number}: {turn + 1};"
+        toolkit.tools.edit(path="counts.txt", old_string=old, new_string=new)
+        done += 1
+    return done
+
+
+def count_with_digest(toolkit: Toolkit, number: int) -> int:
+    """All count in one file; only a write that names what it read succeeds."""
+    done = 0
+    while done < TURNS:
+        read = toolkit.tools.read_file(path="count.txt")
+        with suppress(ToolFailed):
+            toolkit.tools.write_file(
+                path="count.txt", content=f"{int(read.content) + 1}\n", expected_sha256=read.sha256
+            )
+            done += 1
+    return done
+
+
+def patch_two_files(toolkit: Toolkit, number: int) -> int:
+    """Each process counts in its own lines of two files, in one patch."""
+    done = 0
+    for turn in range(TURNS):
+        hunks = "".join(
+            f"*** Update File: {name}\n@@\n-line {number}: {turn};\n+line {number}: {turn + 1};\n"
+            for name in ("a", "b")
+        )
+        while True:
+            try:
+                toolkit.tools.apply_patch(patch=f"*** Begin Patch\n{hunks}*** End Patch\n")
+            except ToolFailed as failure:
+                assert failure.reason == "CONFLICT", failure
+            else:
+                break
+        done += 1
+    return done
+
+
+JOBS: dict[str, Callable[[Toolkit, int], int]] = {
+    "edit": edit_own_line,
+    "compare": count_with_digest,
+    "patch": patch_two_files,
+}
+
+if __name__ == "__main__":
+    job, workspace, state, number = sys.argv[1:]
+    with create_agent_toolkit(ToolkitContext(workspace, SecurityPolicy(default="allow"), state_dir=state)) as toolkit:
+        sys.stdout.write("ready\n")
+        sys.stdout.flush()
+        sys.stdin.readline()
+        sys.stdout.write(f"{JOBS[job](toolkit, int(number))}\n")
