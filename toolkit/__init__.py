@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     from toolkit.approvals import Respond as Respond
     from toolkit.calls import OMIT as OMIT
     from toolkit.calls import CancelSignal as CancelSignal
+    from toolkit.calls import Concurrency as Concurrency
+    from toolkit.calls import Load as Load
     from toolkit.calls import Omit as Omit
     from toolkit.calls import ParsedCall as ParsedCall
     from toolkit.calls import Progress as Progress
@@ -63,6 +65,7 @@ if TYPE_CHECKING:
     from toolkit.errors import InternalError as InternalError
     from toolkit.errors import InvalidArguments as InvalidArguments
     from toolkit.errors import InvalidArgumentsType as InvalidArgumentsType
+    from toolkit.errors import Overloaded as Overloaded
     from toolkit.errors import PolicyError as PolicyError
     from toolkit.errors import RunCancelled as RunCancelled
     from toolkit.errors import RunError as RunError
@@ -187,9 +190,9 @@ else:
         unlisted={
             "toolkit.generated": "AnyToolCall AnyToolMessage ToolName is_tool_name parse_call",
             "toolkit.approvals": "ApprovalRequest Approve Deny Edit Respond",
-            "toolkit.calls": "CancelSignal OMIT Omit ParsedCall Progress Tracing",
+            "toolkit.calls": "CancelSignal Concurrency Load OMIT Omit ParsedCall Progress Tracing",
             "toolkit.errors": """ActionNeeded AnswerCutOff AnswerFailed AnswerFiltered AnswerRefused ErrorCode
-                FailureReason GenerationError InternalError InvalidArguments InvalidArgumentsType PolicyError
+                FailureReason GenerationError InternalError InvalidArguments InvalidArgumentsType Overloaded PolicyError
                 RunCancelled RunError RunLimitReached SandboxViolation SetupError SpecError ToolCancelled
                 ToolNotAllowed ToolNotFound ToolTimeout""",
             "toolkit.functions": """DynamicContext DynamicPolicy DynamicRule FunctionTool LazyTool RunnableTool

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from toolkit.runtime.catalog.omit import OMIT as OMIT
     from toolkit.runtime.catalog.omit import Omit as Omit
+    from toolkit.runtime.context.concurrency import Concurrency as Concurrency
+    from toolkit.runtime.context.concurrency import Load as Load
     from toolkit.runtime.context.progress import Progress as Progress
     from toolkit.runtime.context.signals import CancelSignal as CancelSignal
     from toolkit.runtime.output.message import ToolMessage as ToolMessage
@@ -18,6 +20,7 @@ else:
         {
             "toolkit.runtime.output.message": "ToolMessage",
             "toolkit.runtime.output.parsed_call": "ParsedCall",
+            "toolkit.runtime.context.concurrency": "Concurrency Load",
             "toolkit.runtime.context.progress": "Progress",
             "toolkit.runtime.context.signals": "CancelSignal",
             "toolkit.runtime.catalog.omit": "OMIT Omit",

@@ -12,6 +12,7 @@
     │   ├── ToolFailed               TOOL_FAILED, with a ``reason``
     │   ├── ToolTimeout              TOOL_TIMEOUT
     │   ├── ToolCancelled            TOOL_CANCELLED
+    │   ├── Overloaded               OVERLOADED
     │   └── InternalError            INTERNAL
     ├── RunError                     ``toolkit.run`` has no answer; ``conversation`` is what was said until then
     │   ├── AnswerFailed             the provider reported an error, or its stream was cut
@@ -50,6 +51,7 @@ ErrorCode: TypeAlias = Literal[
     "TOOL_FAILED",
     "TOOL_TIMEOUT",
     "TOOL_CANCELLED",
+    "OVERLOADED",
     "INTERNAL",
 ]
 
@@ -192,6 +194,13 @@ class ToolCancelled(ToolkitError):
     """The caller cancelled the call."""
 
     code = "TOOL_CANCELLED"
+
+
+class Overloaded(ToolkitError):
+    """Too many calls at once: this one was not started. Nothing has happened, so it can be repeated later."""
+
+    code = "OVERLOADED"
+    retriable = True
 
 
 class InternalError(ToolkitError):

@@ -55,7 +55,15 @@ class Odd(BaseException):
     """An error of a library that thinks it is special."""
 
 
-ERRORS = [SystemExit(3), GeneratorExit(), asyncio.CancelledError(), Odd("x"), RuntimeError("x")]
+ERRORS = [
+    SystemExit(3),
+    GeneratorExit(),
+    StopIteration(1),
+    StopAsyncIteration(1),
+    asyncio.CancelledError(),
+    Odd("x"),
+    RuntimeError("x"),
+]
 
 
 @pytest.mark.parametrize("deadline", [None, 60])
@@ -68,6 +76,23 @@ def test_no_error_of_a_handler_loses_another_calls_result(
     results = door.call_all([ADD, SHOUT, ADD])
     assert [result.kind for result in results] == ["data", "error", "data"]
     assert str(results[1].value).startswith("INTERNAL: ")
+    assert door.call(ADD).value == {"sum": 3}
+
+
+@pytest.mark.parametrize("deadline", [None, 60])
+def test_an_async_handler_that_raises_keyboard_interrupt_fails_like_any_other(tmp_path: Path, deadline: Any) -> None:
+    """It runs in the loop of a sync toolkit, where Ctrl-C never arrives. The loop and its other handlers go on."""
+    context = ToolkitContext(tmp_path, SecurityPolicy(default="allow"), deadline=deadline)
+    packs = [Pack({"add": add, "shout": ending(KeyboardInterrupt())})]
+    with create_agent_toolkit(context, packs=packs) as toolkit:
+        for _ in range(2):
+            assert str(toolkit.call(SHOUT).value).startswith("INTERNAL: ")
+        assert toolkit.call(ADD).value == {"sum": 3}
+
+
+def test_a_handler_in_a_thread_that_raises_keyboard_interrupt_fails_like_any_other(make_door: MakeDoor) -> None:
+    door = make_door(packs=[Pack({"add": add, "shout": ending_in_sync(KeyboardInterrupt())})], deadline=60)
+    assert str(door.call(SHOUT).value).startswith("INTERNAL: ")
     assert door.call(ADD).value == {"sum": 3}
 
 

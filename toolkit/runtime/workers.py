@@ -2,6 +2,8 @@
 
 The standard executors join their threads when the interpreter exits, so a handler that was abandoned at its deadline
 would keep the process alive. These threads are daemons, and are reused while idle.
+
+A forked child has none of its parent's threads: there, threads and loops are started anew at their next use.
 """
 
 from __future__ import annotations
@@ -9,11 +11,16 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import inspect
+import os
 import threading
-from collections.abc import Awaitable, Callable, Iterable
+import weakref
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from toolkit.errors import ToolCancelled
+from toolkit.errors import Overloaded, ToolCancelled
+from toolkit.runtime.interruption import is_interruption
 
 if TYPE_CHECKING:
     import asyncio
@@ -24,70 +31,221 @@ T = TypeVar("T")
 U = TypeVar("U")
 
 Job = Callable[[], None]
+Stop = Callable[[], object]
+"""Asks work to stop; what it returns means nothing."""
 
 MAX_AT_ONCE: Final = 16
 """How many calls of one ``call_all`` run at the same time, and how many idle threads are kept."""
+MAX_THREADS: Final = 64
+"""How many threads of one pool work at the same time, unless the context says otherwise."""
+MAX_WAITING: Final = 10_000
+"""How much work may wait for a thread."""
+
+
+@dataclass(slots=True, eq=False)
+class _Task:
+    """A function that waits for a thread, or runs in one."""
+
+    run: Job
+    future: Future[Any]
 
 
 class Workers:
-    """Runs functions in daemon threads, with the caller's context variables."""
+    """Runs functions in daemon threads, with the caller's context variables: a few at once, more wait, the rest is refused.
 
-    def __init__(self) -> None:
-        self._idle: list[SimpleQueue[Job | None]] = []
-        self._lock = threading.Lock()
+    Work that was submitted by work of the same pool starts at once: it would wait for threads that wait for it.
+    """
+
+    def __init__(self, max_threads: int = MAX_THREADS, max_waiting: int = MAX_WAITING) -> None:
+        self._max_threads: Final = max_threads
+        self._max_waiting: Final = max_waiting
         self._closed = False
+        self._forget_threads()
+        _all_workers.add(self)
+
+    def _forget_threads(self) -> None:
+        self._lock = threading.Lock()
+        self._idle: list[SimpleQueue[_Task | None]] = []
+        self._waiting: OrderedDict[Future[Any], _Task] = OrderedDict()
+        self._running: set[Future[Any]] = set()
+        self._nested: set[Future[Any]] = set()
+        self._abandoned: set[Future[Any] | asyncio.Future[Any]] = set()
+
+    @property
+    def running(self) -> int:
+        """How many functions run in threads, without the abandoned ones."""
+        return len(self._running) + len(self._nested)
+
+    @property
+    def waiting(self) -> int:
+        """How many functions wait for a thread."""
+        return len(self._waiting)
+
+    @property
+    def abandoned(self) -> int:
+        """How many functions still run though nobody waits for them any more."""
+        return len(self._abandoned)
 
     def submit(self, function: Callable[[], T]) -> Future[T]:
-        """Starts ``function`` in an idle thread, or a new one."""
+        """Starts ``function`` in a thread, or as soon as one is free; raises ``Overloaded`` if too much waits already."""
         from concurrent.futures import Future
-        from queue import SimpleQueue
 
         future: Future[T] = Future()
         context = contextvars.copy_context()
+        is_nested = context.get(_pool) is self
 
-        def job() -> None:
+        def run() -> None:
             if not future.set_running_or_notify_cancel():
                 return
             try:
-                result = context.run(function)
+                result = context.run(self._call_inside, function)
             except BaseException as error:
-                future.set_exception(error)
+                future.set_exception(contain(error))
             else:
                 future.set_result(result)
+
+        self._start(_Task(run, future), is_nested=is_nested)
+        return future
+
+    def abandon(self, future: Future[Any]) -> None:
+        """Nobody waits for this work any more. Its thread no longer counts, unless too many were left already."""
+        future.cancel()
+        with self._lock:
+            if future not in self._running or len(self._abandoned) >= self._max_threads:
+                return
+            self._running.discard(future)
+            self._abandoned.add(future)
+            task = self._take_waiting()
+        if task is not None and not self._run_in_thread(task):
+            self._wait_again(task)
+
+    def count_abandoned(self, task: asyncio.Future[Any]) -> None:
+        """Counts a task of an event loop among the abandoned ones until it ends."""
+        self._abandoned.add(task)
+        task.add_done_callback(self._abandoned.discard)
+
+    def map(self, function: Callable[[T], U], items: Sequence[T]) -> list[U]:
+        """The results of ``function`` for every item, in order, at most 16 at once; ``function`` must not raise.
+
+        The caller works as well: however few threads can be had, every item gets its result.
+        """
+        results: dict[int, U] = {}
+        left = iter(enumerate(items))  # taking the next one is atomic
+
+        def work() -> None:
+            for index, item in left:
+                results[index] = function(item)
+
+        helpers = []
+        with contextlib.suppress(Overloaded):
+            for _ in range(min(len(items), MAX_AT_ONCE) - 1):
+                helpers.append(self.submit(work))
+        work()
+        for helper in helpers:
+            # One that never got a thread is not needed any more.
+            if not helper.cancel():
+                helper.result()
+        return [results[index] for index in range(len(items))]
+
+    def close(self) -> None:
+        """Ends the idle threads; busy ones end with their job, and what waits never starts."""
+        with self._lock:
+            self._closed = True
+            idle, self._idle = self._idle, []
+            waiting, self._waiting = self._waiting, OrderedDict()
+        for inbox in idle:
+            inbox.put(None)
+        for future in waiting:
+            if future.set_running_or_notify_cancel():
+                future.set_exception(ToolCancelled("the toolkit was closed"))
+
+    def _call_inside(self, function: Callable[[], T]) -> T:
+        _pool.set(self)
+        return function()
+
+    def _start(self, task: _Task, *, is_nested: bool) -> None:
+        with self._lock:
+            if not is_nested and len(self._running) >= self._max_threads:
+                if len(self._waiting) >= self._max_waiting:
+                    raise self._refuse(f"{len(self._waiting)} calls wait already")
+                self._waiting[task.future] = task
+                # One that is cancelled no longer waits.
+                task.future.add_done_callback(lambda future: self._waiting.pop(future, None))
+                return
+            (self._nested if is_nested else self._running).add(task.future)
+        if not self._run_in_thread(task) and (is_nested or not self._wait_again(task)):
+            raise self._refuse("the system starts no more threads")
+
+    def _wait_again(self, task: _Task) -> bool:
+        """Lets work wait for one of the threads that are busy; returns False if there is none."""
+        with self._lock:
+            self._forget(task.future)
+            if self._running:
+                self._waiting[task.future] = task
+                self._waiting.move_to_end(task.future, last=False)
+            return bool(self._running)
+
+    def _run_in_thread(self, task: _Task) -> bool:
+        """Gives work to an idle thread or a new one; returns False if the system starts none."""
+        from queue import SimpleQueue
 
         with self._lock:
             inbox = self._idle.pop() if self._idle else None
         if inbox is None:
             inbox = SimpleQueue()
-            threading.Thread(target=self._work, args=(inbox,), name="toolkit-worker", daemon=True).start()
-        inbox.put(job)
-        return future
+            try:
+                threading.Thread(target=self._work, args=(inbox,), name="toolkit-worker", daemon=True).start()
+            except RuntimeError:
+                with self._lock:
+                    self._forget(task.future)
+                return False
+        inbox.put(task)
+        return True
 
-    def map(self, function: Callable[[T], U], items: Iterable[T]) -> list[U]:
-        """The results of ``function`` for every item, in order, at most 16 at once; ``function`` must not raise."""
-        running: list[Future[U]] = []
-        for index, item in enumerate(items):
-            if index >= MAX_AT_ONCE:
-                running[index - MAX_AT_ONCE].result()
-            running.append(self.submit(lambda item=item: function(item)))  # type: ignore[misc]
-        return [future.result() for future in running]
-
-    def close(self) -> None:
-        """Ends the idle threads; busy ones end with their job."""
-        with self._lock:
-            self._closed = True
-            idle, self._idle = self._idle, []
-        for inbox in idle:
-            inbox.put(None)
-
-    def _work(self, inbox: SimpleQueue[Job | None]) -> None:
-        while (job := inbox.get()) is not None:
-            job()
-            del job
+    def _work(self, inbox: SimpleQueue[_Task | None]) -> None:
+        while (task := inbox.get()) is not None:
+            task.run()
             with self._lock:
-                if self._closed or len(self._idle) >= MAX_AT_ONCE:
+                self._forget(task.future)
+                task = self._take_waiting()
+                if task is None and (self._closed or len(self._idle) >= MAX_AT_ONCE):
                     return
-                self._idle.append(inbox)
+                if task is None:
+                    self._idle.append(inbox)
+            if task is not None:
+                inbox.put(task)
+
+    def _take_waiting(self) -> _Task | None:
+        """The next work, if one may start now. Called with the lock."""
+        if not self._waiting or len(self._running) >= self._max_threads:
+            return None
+        future, task = self._waiting.popitem(last=False)
+        self._running.add(future)
+        return task
+
+    def _forget(self, future: Future[Any]) -> None:
+        self._running.discard(future)
+        self._nested.discard(future)
+        self._abandoned.discard(future)
+
+    def _refuse(self, why: str) -> Overloaded:
+        left = f", and {len(self._abandoned)} that were given up still run" if self._abandoned else ""
+        return Overloaded(f"too many calls at once: {len(self._running)} run{left}; {why}. Try again later")
+
+
+_pool: contextvars.ContextVar[Workers | None] = contextvars.ContextVar("toolkit_pool", default=None)
+"""The pool in which this code runs."""
+_all_workers: Final[weakref.WeakSet[Workers]] = weakref.WeakSet()
+_all_loops: Final[weakref.WeakSet[LoopThread]] = weakref.WeakSet()
+
+
+def contain(error: BaseException) -> Exception:
+    """The error of a handler as one that futures and loops carry: not ``SystemExit``, ``StopIteration`` and the like."""
+    if isinstance(error, Exception) and not isinstance(error, StopIteration):
+        return error
+    contained = RuntimeError(f"the handler raised {type(error).__name__}")
+    contained.__cause__ = error
+    return contained
 
 
 _handler_of: contextvars.ContextVar[LoopThread | None] = contextvars.ContextVar("toolkit_handler_of", default=None)
@@ -98,6 +256,10 @@ class LoopThread:
     what they keep between calls stays usable, and so that they work when the caller itself runs in a loop."""
 
     def __init__(self) -> None:
+        self._forget_thread()
+        _all_loops.add(self)
+
+    def _forget_thread(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
@@ -195,11 +357,13 @@ class LoopThread:
 
 
 async def await_contained(work: Awaitable[T]) -> T:
-    """Awaits a handler's work. Its SystemExit becomes a RuntimeError: asyncio would let it end the loop and the program."""
+    """Awaits a handler's work. What would end the loop becomes a ``RuntimeError``, unless the program is meant to end."""
     try:
         return await work
-    except SystemExit as error:
-        raise RuntimeError("the handler raised SystemExit") from error
+    except (SystemExit, KeyboardInterrupt) as error:
+        if is_interruption(error):
+            raise
+        raise contain(error) from error
 
 
 def start_contained(work: Awaitable[T], loop: asyncio.AbstractEventLoop) -> asyncio.Task[T]:
@@ -213,3 +377,13 @@ def start_contained(work: Awaitable[T], loop: asyncio.AbstractEventLoop) -> asyn
 def is_async(handler: Callable[..., Any]) -> bool:
     """Whether calling it returns an awaitable; also for an object with an async ``__call__``."""
     return inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(type(handler).__call__)
+
+
+def _start_again_in_child() -> None:
+    for workers in _all_workers:
+        workers._forget_threads()
+    for loop in _all_loops:
+        loop._forget_thread()
+
+
+os.register_at_fork(after_in_child=_start_again_in_child)

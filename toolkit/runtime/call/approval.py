@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
@@ -15,7 +14,6 @@ from toolkit.errors import ToolkitError, ToolNotAllowed
 from toolkit.guard.fs.consent import LocatedPath
 from toolkit.guard.fs.sandbox_fs import SandboxFS
 from toolkit.guard.policy.preview import Preview
-from toolkit.runtime.context.signals import CallSignal
 
 _NO_FILE: Final = "no file: "
 
@@ -101,18 +99,6 @@ def request_approval(
         annotations,
         {place.text: place.shown for place in places if place.shown},
     )
-
-
-def ask_in_turn(
-    approver: Approver, turn: AbstractContextManager[object], request: ApprovalRequest, signal: CallSignal
-) -> Answer | Awaitable[Answer]:
-    """Asks about one call at a time: a person at a terminal must know which question an answer is for.
-
-    An async approver is awaited by the caller, after its turn, so it may be asked about several calls at once.
-    """
-    with turn:
-        signal.check()  # the call may have been cancelled while others were asked about
-        return approver(request)
 
 
 def check_unchanged(request: ApprovalRequest, fs: SandboxFS | None) -> None:

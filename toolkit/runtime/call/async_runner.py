@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import AsyncIterator, Mapping, Sequence
+from functools import partial
 from itertools import groupby
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, cast
 
-from toolkit.errors import ToolCancelled
+from toolkit.errors import ToolCancelled, ToolTimeout
 from toolkit.runtime.call import steps
 from toolkit.runtime.call.async_wait_for_handler import await_handler
 from toolkit.runtime.call.core import PreparedCall
@@ -19,8 +20,9 @@ from toolkit.runtime.catalog.omit import OMIT
 from toolkit.runtime.context.progress import Progress, combine_listeners
 from toolkit.runtime.context.signals import NEVER, CallSignal, CancelSignal
 from toolkit.runtime.context.tool_context import ToolContext
+from toolkit.runtime.interruption import is_interruption
 from toolkit.runtime.output.message import ToolMessage
-from toolkit.runtime.workers import MAX_AT_ONCE, await_contained, start_contained
+from toolkit.runtime.workers import MAX_AT_ONCE, Job, Stop, await_contained, start_contained
 from toolkit.wire.call import ToolCall
 from toolkit.wire.result import ToolResult
 
@@ -51,31 +53,34 @@ class AsyncRunner(View):
         self, name: str, arguments: object, call_id: str | None = None, *, is_text: bool = False
     ) -> ToolMessage[Any, Any]:
         core, options = self._core, self._options
+        free = options.deadline is None and options.signal is None
+        # Before anything else: the deadline counts from here.
+        signal = NEVER if free else CallSignal(options.signal, options.deadline)
         call = core.prepare(name, arguments, call_id, is_text=is_text, origin=options.origin)
         tool, record = call.tool, call.record
         run = self._runs.get(tool.name)
         if run is not None and call.request is None and not call.repairs:
             message: ToolMessage[Any, Any] = await run(self, call.arguments, call_id)
             return message
-        free = options.deadline is None and options.signal is None
         threaded = not tool.is_async and (tool.info.blocking or not free)
-        # Only a signal can inform a thread that the task was cancelled.
-        signal = NEVER if free and not threaded else CallSignal(options.signal, options.deadline)
+        if free and threaded:
+            signal = CallSignal(None, None)  # only a signal can inform a thread that the task was cancelled
         ctx = ToolContext()._open(tool, core, call_id, signal, options.notify)
         try:
             if call.request is not None or record is not None:
-                answer = None if call.request is None else await self._ask(call.request)
+                answer = None if call.request is None else await self._ask(call.request, signal)
                 response = core.settle(call, answer, ctx)
                 if response is not None:
                     message = steps.conclude(tool, response.content, ctx, call.repairs, answered_by="the approver")
                     return self._deliver(message, record)
-            if threaded or not free:
-                signal.check()
-                value = await await_handler(self._start_handler(call, ctx, threaded=threaded), signal)
-            elif tool.is_async:
-                value = await await_contained(await_and_release(call.handler, call.arguments, ctx))
-            else:
-                value = call.handler(call.arguments, ctx)
+            async with core.turns.hold_async(tool.name, signal):
+                if threaded or not free:
+                    signal.check()
+                    value = await await_handler(*self._start_handler(call, ctx, signal, threaded=threaded))
+                elif tool.is_async:
+                    value = await await_contained(await_and_release(call.handler, call.arguments, ctx))
+                else:
+                    value = call.handler(call.arguments, ctx)
             if not isinstance(value, tool.output.model) and inspect.isawaitable(value):
                 # A plain function around an async handler, such as a decorator.
                 value = await await_contained(value)
@@ -83,13 +88,15 @@ class AsyncRunner(View):
                 await ctx._scope.close_async()
             message = steps.conclude(tool, value, ctx, call.repairs)
             return message if self._on_result is None and record is None else self._deliver(message, record)
-        except KeyboardInterrupt:
-            raise
         except BaseException as error:
             if free and not threaded:
                 ctx._drop_output()
                 if ctx._scope is not None:
                     await ctx._scope.close_async(error)
+            if is_interruption(error):
+                if record is not None:
+                    record.end_failed(ToolCancelled("interrupted"), call.arguments)
+                raise
             if self._is_cancelled(error):
                 if record is not None:
                     record.end_failed(ToolCancelled("the task was cancelled"), call.arguments)
@@ -99,30 +106,41 @@ class AsyncRunner(View):
                 record.end_failed(shown, call.arguments)
             raise shown from steps.cause_of(error)
 
-    async def _ask(self, request: ApprovalRequest) -> Answer:
+    async def _ask(self, request: ApprovalRequest, signal: CallSignal) -> Answer:
         """Asks the approver; in a thread, because a sync one may wait for a person."""
-        from toolkit.runtime.call.approval import ask_in_turn
-
-        approver, turn = self._core.context.approver, self._core.context.turn_to_ask
-        assert approver is not None
-        # Not the signal of the call, which may be shared: a cancelled task stops this one.
-        signal = CallSignal(self._options.signal, self._options.deadline)
-        asking = self._core.workers.submit(lambda: ask_in_turn(approver, turn, request, signal))
+        context, workers = self._core.context, self._core.workers
+        ask = partial(steps.ask, context.approver, request, signal)
         try:
-            answer = await asyncio.wrap_future(asking)
-            return await answer if inspect.isawaitable(answer) else answer
-        except asyncio.CancelledError:
-            signal.stop()
+            taken = await context.turn_to_ask.wait_async(signal)
+            asking = context.turn_to_ask.lend(taken, lambda: workers.submit(ask))
+            waiting = asyncio.wrap_future(asking)
+            answer = await await_handler(waiting, signal, asking.cancel, partial(workers.abandon, asking))
+            # After its turn: an async approver may be asked about several calls at once.
+            if inspect.isawaitable(answer):
+                task = start_contained(answer, asyncio.get_running_loop())
+                answer = await await_handler(task, signal, task.cancel)
+            return cast("Answer", answer)  # `settle` refuses anything else
+        except (ToolTimeout, ToolCancelled) as error:
+            steps.note_missing_answer(error)
             raise
         except Exception as error:
             raise steps.not_approved(request, error) from error
 
-    def _start_handler(self, call: PreparedCall, ctx: ToolContext, *, threaded: bool) -> asyncio.Future[Any]:
-        """Starts the handler in a thread or in a task of the running loop."""
-        handler, args = call.handler, call.arguments
-        if threaded:
-            return asyncio.wrap_future(self._core.workers.submit(lambda: run_and_release(handler, args, ctx)))
-        return start_contained(await_and_release(handler, args, ctx), asyncio.get_running_loop())
+    def _start_handler(
+        self, call: PreparedCall, ctx: ToolContext, signal: CallSignal, *, threaded: bool
+    ) -> tuple[asyncio.Future[Any], CallSignal, Stop, Job]:
+        """Starts the handler in a thread or in a task of the running loop; returns what ``await_handler`` takes."""
+        handler, args, workers = call.handler, call.arguments, self._core.workers
+        if not threaded:
+            task = start_contained(await_and_release(handler, args, ctx), asyncio.get_running_loop())
+            return task, signal, task.cancel, partial(workers.count_abandoned, task)
+
+        def start() -> Any:
+            signal.check()  # it may have waited for a thread until nobody wanted it any more
+            return run_and_release(handler, args, ctx)
+
+        running = workers.submit(start)
+        return asyncio.wrap_future(running), signal, running.cancel, partial(workers.abandon, running)
 
     @staticmethod
     def _is_cancelled(error: BaseException) -> bool:

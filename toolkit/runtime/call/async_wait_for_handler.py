@@ -8,29 +8,38 @@ from typing import Any, NoReturn
 from toolkit.errors import ToolTimeout
 from toolkit.runtime.call.wait_for_handler import GRACE_SECONDS
 from toolkit.runtime.context.signals import CallSignal
+from toolkit.runtime.workers import Job, Stop
 
 
-async def await_handler(running: asyncio.Future[Any], signal: CallSignal) -> object:
-    """The handler's value; raises if the call ended first, even if the handler is still running."""
+async def await_handler(
+    running: asyncio.Future[Any], signal: CallSignal, stop: Stop, abandon: Job | None = None
+) -> Any:
+    """The handler's value; raises if the call ended first, even if the handler is still running.
+
+    ``stop`` asks it to stop, and ``abandon`` is called if it did not stop in time.
+    """
     caller = signal.caller
-    loop, stop = asyncio.get_running_loop(), asyncio.Event()
+    loop, cancelled = asyncio.get_running_loop(), asyncio.Event()
 
     def tell_loop() -> None:
         # The caller may cancel from another thread.
-        loop.call_soon_threadsafe(stop.set)
+        loop.call_soon_threadsafe(cancelled.set)
 
     forget = caller.listen(tell_loop) if caller else None
-    stopping = asyncio.ensure_future(stop.wait()) if caller else None
+    stopping = asyncio.ensure_future(cancelled.wait()) if caller else None
     try:
         waiting = {running, stopping} if stopping else {running}
         await asyncio.wait(waiting, timeout=signal.remaining, return_when=asyncio.FIRST_COMPLETED)
         if not running.done():
-            await _abandon(running, signal)
+            await _abandon(running, signal, stop, abandon)
         signal.refuse_late()
         return running.result()
     except asyncio.CancelledError:
         signal.stop()
-        running.cancel()
+        stop()
+        if abandon is not None:
+            abandon()
+        running.add_done_callback(_collect_error)
         raise
     finally:
         if stopping is not None:
@@ -39,13 +48,14 @@ async def await_handler(running: asyncio.Future[Any], signal: CallSignal) -> obj
             forget()
 
 
-async def _abandon(running: asyncio.Future[Any], signal: CallSignal) -> NoReturn:
+async def _abandon(running: asyncio.Future[Any], signal: CallSignal, stop: Stop, abandon: Job | None) -> NoReturn:
     """Tells the handler to stop, waits a moment, then raises what ended the call."""
     error = signal.error() or ToolTimeout("the call took longer than its deadline")
-    if isinstance(running, asyncio.Task):
-        running.cancel()
+    stop()
     await asyncio.wait({running}, timeout=GRACE_SECONDS)
     error.details["abandoned"] = not running.done()
+    if abandon is not None and not running.done():
+        abandon()
     running.add_done_callback(_collect_error)
     raise error
 

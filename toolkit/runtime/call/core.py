@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from pydantic import BaseModel
 
-from toolkit.errors import PolicyError, SetupError, ToolNotAllowed
+from toolkit.errors import PolicyError, SetupError, ToolNotAllowed, nearest
 from toolkit.inject.plan import Given, Planner
 from toolkit.inject.scope import DependencyScope
 from toolkit.models.base import ToolModel
@@ -27,6 +27,7 @@ from toolkit.runtime.call.touches import (
     preview_call,
     touched_kinds,
 )
+from toolkit.runtime.call.turns import CallTurns
 from toolkit.runtime.catalog.catalog import Catalog, ToolInfo
 from toolkit.runtime.catalog.join_packs import join_packs
 from toolkit.runtime.catalog.lazy_handler import is_own_sync_handler
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from toolkit.runtime.call.reader import Reader
     from toolkit.runtime.call.repair import Repair
     from toolkit.runtime.catalog.handler_parts import HandlerParts
+    from toolkit.runtime.context.concurrency import Concurrency
     from toolkit.runtime.functions.define import FunctionTool
     from toolkit.runtime.output.cache.store import OutputCache
     from toolkit.runtime.programs.calls import ProgramOrigin
@@ -124,7 +126,10 @@ class Core:
         self.runs: Final[dict[str, Run]] = {}
         """How to run a call that nothing limits or records, once it is allowed: of every tool with a sync handler."""
         self.runs_async: Final[dict[str, RunAsync]] = {}
-        self.workers: Final = Workers()
+        limits = context.concurrency
+        self.workers: Final = Workers(limits.threads, limits.waiting)
+        self.turns: Final = CallTurns(limits)
+        _refuse_unknown_limits(limits, self.catalog.tools)
         self._guests: Final[dict[object, Core]] = {}
         self._check_injection()
         log = None if context.audit is None else self._audit_log(context.audit, roots)
@@ -200,8 +205,8 @@ class Core:
         """Applies the rules on what the call touches; returns the request that must be approved before it runs."""
         try:
             preview = preview_call(tool, args, ToolContext()._open(before_approval(tool), self, call_id))
-        except (Exception, SystemExit) as error:
-            raise steps.as_toolkit_error(error, tool.name) from steps.cause_of(error)
+        except BaseException as error:
+            steps.reraise(error, tool.name)
         places = locate_paths(tool.preview_fs, preview)
         verdict = self._judge(tool, preview, places)
         if verdict.decision == "allow":
@@ -210,8 +215,8 @@ class Core:
             raise steps.not_allowed(tool.name, verdict)
         try:
             preview = preview.with_diff()
-        except (Exception, SystemExit) as error:
-            raise steps.as_toolkit_error(error, tool.name) from steps.cause_of(error)
+        except BaseException as error:
+            steps.reraise(error, tool.name)
         from toolkit.runtime.call.approval import request_approval
 
         request = request_approval(
@@ -325,6 +330,8 @@ class Core:
 
     def _prepare_runs(self, tool: Tool) -> None:
         """Prepares the calls of a tool, for the runner that can call its handler itself."""
+        if self.turns.concern(tool.name):
+            return
         is_direct = tool.always is not None
         if not tool.is_async:
             self.runs[tool.name] = run = make_run(tool, self.resources)
@@ -498,6 +505,12 @@ class Core:
         row = self.catalog.definitions[info.name]
         text = fill_placeholders(row["longDescription"] or row["description"], self.context.workspace)
         return ToolDefinition(info.name, text, JsonObject(strip_marks(row["inputSchema"])))
+
+
+def _refuse_unknown_limits(limits: Concurrency, known: Collection[str]) -> None:
+    for name in limits.by_tool:
+        if name not in known:
+            raise SetupError(f"Concurrency: by_tool names the unknown tool {name!r}.{nearest(name, known)}")
 
 
 def _make_cache_opener(scope: DependencyScope, planner: Planner) -> Callable[[], OutputCache]:

@@ -14,6 +14,7 @@ from pydantic import BaseModel
 
 from toolkit.runtime.call import steps
 from toolkit.runtime.context.tool_context import ToolContext
+from toolkit.runtime.interruption import is_interruption
 from toolkit.runtime.output.message import MessageForm, ToolMessage
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def make_run(tool: Tool, resources: Resources) -> Run:
             return steps.conclude(tool, value, ctx)
         except BaseException as error:
             ctx._release(error)
-            if isinstance(error, KeyboardInterrupt):
+            if is_interruption(error):
                 raise
             raise steps.as_toolkit_error(error, tool.name) from steps.cause_of(error)
 
@@ -127,13 +128,11 @@ def make_run_async(tool: Tool, resources: Resources) -> RunAsync:
             if ctx._scope is not None:
                 await ctx._scope.close_async()
             return steps.conclude(tool, value, ctx)
-        except KeyboardInterrupt:
-            raise
         except BaseException as error:
             ctx._drop_output()
             if ctx._scope is not None:
                 await ctx._scope.close_async(error)
-            if view._is_cancelled(error):
+            if is_interruption(error) or view._is_cancelled(error):
                 raise
             raise steps.as_toolkit_error(error, tool.name) from steps.cause_of(error)
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from pydantic import BaseModel
 
-from toolkit.errors import ToolCancelled
+from toolkit.errors import ToolCancelled, ToolTimeout
 from toolkit.runtime.call import steps
 from toolkit.runtime.call.handler_scope import await_and_release, run_and_release
 from toolkit.runtime.call.view import NOT_DIRECT, Options, View
@@ -18,7 +19,8 @@ from toolkit.runtime.catalog.omit import OMIT
 from toolkit.runtime.closeable import Closeable
 from toolkit.runtime.context.signals import NEVER, CallSignal, CancelSignal
 from toolkit.runtime.context.tool_context import ToolContext
-from toolkit.runtime.workers import Job, await_contained
+from toolkit.runtime.interruption import is_interruption
+from toolkit.runtime.workers import Stop, await_contained
 from toolkit.wire.result import ToolResult
 
 if TYPE_CHECKING:
@@ -51,6 +53,9 @@ class Runner(View, Closeable):
         self, name: str, arguments: object, call_id: str | None = None, *, is_text: bool = False
     ) -> ToolMessage[Any, Any]:
         core, options = self._core, self._options
+        limited = options.deadline is not None or options.signal is not None
+        # Before anything else: the deadline counts from here.
+        signal = CallSignal(options.signal, options.deadline) if limited else NEVER
         call = core.prepare(name, arguments, call_id, is_text=is_text, origin=options.origin)
         tool, record = call.tool, call.record
         run = self._runs.get(tool.name)
@@ -59,35 +64,26 @@ class Runner(View, Closeable):
             return message
         # Inline and with the shared signal, unless the call can be ended from outside. Our own handlers end themselves then:
         # programs call them inline as well, because a thread takes longer than most of their calls.
-        is_free = options.deadline is None and options.signal is None and not tool.is_async
+        is_free = not limited and not tool.is_async
         inline = is_free or (options.origin is not None and tool.looks_at_signal)
-        signal = NEVER if is_free else CallSignal(options.signal, options.deadline)
+        if tool.is_async and not limited:
+            signal = CallSignal(None, None)  # its own: Ctrl-C stops it
         ctx = ToolContext()._open(tool, core, call_id, signal, options.notify)
         try:
             if call.request is not None or record is not None:
-                answer = None if call.request is None else self._ask(call.request, signal)
+                answer = None if call.request is None else self._ask(call.request, signal, can_end=limited)
                 response = core.settle(call, answer, ctx)
                 if response is not None:
                     message = steps.conclude(tool, response.content, ctx, call.repairs, answered_by="the approver")
                     return self._deliver(message, record)
-            if not inline:
-                signal.check()
-                value = wait_for_handler(*self._start_handler(call, ctx), signal)
-            else:
-                signal.check()
-                value = call.handler(call.arguments, ctx)
-                signal.refuse_late()
-                if not isinstance(value, tool.output.model) and inspect.isawaitable(value):
-                    # A plain function around an async handler, such as a decorator.
-                    value = self._await_in_loop(value)
-                if ctx._scope is not None:
-                    ctx._scope.close()
+            with core.turns.hold(tool.name, signal):
+                value = self._run_inline(call, ctx, signal) if inline else self._run_elsewhere(call, ctx, signal)
             message = steps.conclude(tool, value, ctx, call.repairs)
             return message if self._on_result is None and record is None else self._deliver(message, record)
         except BaseException as error:
             if inline:
                 ctx._release(error)
-            interrupted = isinstance(error, KeyboardInterrupt)
+            interrupted = is_interruption(error)
             shown = ToolCancelled("interrupted") if interrupted else steps.as_toolkit_error(error, tool.name)
             if record is not None:
                 record.end_failed(shown, call.arguments)
@@ -95,30 +91,58 @@ class Runner(View, Closeable):
                 raise
             raise shown from steps.cause_of(error)
 
-    def _ask(self, request: ApprovalRequest, signal: CallSignal) -> Answer:
-        """Asks the approver; waits for an async one."""
-        from toolkit.runtime.call.approval import ask_in_turn
+    def _run_inline(self, call: PreparedCall, ctx: ToolContext, signal: CallSignal) -> object:
+        """The value of the handler, which runs in the caller's thread."""
+        signal.check()
+        value = call.handler(call.arguments, ctx)
+        signal.refuse_late()
+        if not isinstance(value, call.tool.output.model) and inspect.isawaitable(value):
+            # A plain function around an async handler, such as a decorator.
+            value = self._await_in_loop(value)
+        if ctx._scope is not None:
+            ctx._scope.close()
+        return value
 
-        context = self._core.context
-        assert context.approver is not None
+    def _run_elsewhere(self, call: PreparedCall, ctx: ToolContext, signal: CallSignal) -> object:
+        """The value of the handler, which runs in the loop or in another thread and can be left there."""
+        signal.check()
+        return wait_for_handler(*self._start_handler(call, ctx), signal, self._core.workers.abandon)
+
+    def _ask(self, request: ApprovalRequest, signal: CallSignal, *, can_end: bool) -> Answer:
+        """Asks the approver; in another thread if the call can end before it answers. Waits for an async one."""
+        context, workers = self._core.context, self._core.workers
+        ask = partial(steps.ask, context.approver, request, signal)
         try:
-            answer = ask_in_turn(context.approver, context.turn_to_ask, request, signal)
-            return self._await_in_loop(answer) if inspect.isawaitable(answer) else answer
+            if can_end:
+                taken = context.turn_to_ask.wait(signal)
+                asking = context.turn_to_ask.lend(taken, lambda: workers.submit(ask))
+                answer = wait_for_handler(asking, asking.cancel, signal, workers.abandon)
+            else:
+                with context.turn_to_ask.hold(signal):
+                    answer = ask()
+            # After its turn: an async approver may be asked about several calls at once.
+            if inspect.isawaitable(answer):
+                answer = wait_for_handler(*self._submit_to_loop(answer), signal)
+            return cast("Answer", answer)  # `settle` refuses anything else
+        except (ToolTimeout, ToolCancelled) as error:
+            steps.note_missing_answer(error)
+            raise
         except Exception as error:
             raise steps.not_approved(request, error) from error
 
     def _await_in_loop(self, work: Awaitable[T]) -> T:
         return self._submit_to_loop(work)[0].result()
 
-    def _submit_to_loop(self, work: Awaitable[T]) -> tuple[Future[T], Job]:
+    def _submit_to_loop(self, work: Awaitable[T]) -> tuple[Future[T], Stop]:
         """Starts awaiting in the toolkit's loop; in a new loop if the caller itself runs in the toolkit's loop."""
         if not self._core.loop.waits_for_caller:
             return self._core.loop.submit(work)
         import asyncio
 
-        return self._core.workers.submit(lambda: asyncio.run(await_contained(work))), _nothing
+        running = self._core.workers.submit(lambda: asyncio.run(await_contained(work)))
+        return running, running.cancel
 
-    def _start_handler(self, call: PreparedCall, ctx: ToolContext) -> tuple[Future[Any], Job]:
+    def _start_handler(self, call: PreparedCall, ctx: ToolContext) -> tuple[Future[Any], Stop]:
         """Starts the handler in the loop or in a thread; returns its future, and what cancels it."""
         handler, args, tool = call.handler, call.arguments, call.tool
         if tool.is_async:
@@ -129,7 +153,12 @@ class Runner(View, Closeable):
             awaitable = not isinstance(value, tool.output.model) and inspect.isawaitable(value)
             return self._await_in_loop(value) if awaitable else value
 
-        return self._core.workers.submit(lambda: run_and_release(work, args, ctx)), _nothing
+        def start() -> Any:
+            ctx.signal.check()  # it may have waited for a thread until nobody wanted it any more
+            return run_and_release(work, args, ctx)
+
+        running = self._core.workers.submit(start)
+        return running, running.cancel
 
     # -- the entry points --------------------------------------------------------------------------------------------
 
@@ -234,7 +263,3 @@ class Runner(View, Closeable):
     def close(self) -> None:
         """Closes what the toolkit holds open; later calls fail."""
         self._core.close()
-
-
-def _nothing() -> None:
-    return None

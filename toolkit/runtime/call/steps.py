@@ -6,8 +6,8 @@ approval), run, ``conclude``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from pydantic import BaseModel, ValidationError
 
@@ -20,19 +20,22 @@ from toolkit.errors import (
     ToolkitError,
     ToolNotAllowed,
     ToolNotFound,
+    ToolTimeout,
     nearest,
 )
 from toolkit.runtime.call.argument_text import MANY_ARGUMENTS, parse_arguments
 from toolkit.runtime.call.reader import MANY_ERRORS, describe_errors, first_errors, shown_place
+from toolkit.runtime.interruption import is_interruption
 from toolkit.runtime.output.keep_text import StreamedOutput
 from toolkit.runtime.output.message import Reported, ToolMessage
 from toolkit.wire.result import ToolResult
 
 if TYPE_CHECKING:
     from toolkit.guard.policy.policy import Verdict
-    from toolkit.runtime.call.approval import ApprovalRequest
+    from toolkit.runtime.call.approval import Answer, ApprovalRequest, Approver
     from toolkit.runtime.call.repair import Repair
     from toolkit.runtime.catalog.tool import Tool
+    from toolkit.runtime.context.signals import CallSignal
     from toolkit.runtime.context.tool_context import ToolContext
 
 MAX_LISTED_ERRORS: Final = 50
@@ -195,6 +198,19 @@ def no_handler(tool: Tool) -> ToolFailed:
     return failed
 
 
+def ask(approver: Approver | None, request: ApprovalRequest, signal: CallSignal) -> Answer | Awaitable[Answer]:
+    """What the approver answers; it is not asked about a call that ended while others were asked about."""
+    assert approver is not None
+    signal.check()
+    return approver(request)
+
+
+def note_missing_answer(error: ToolTimeout | ToolCancelled) -> None:
+    """Adds to the end of a call that its approver had not answered: a model must know that nothing has run."""
+    error.message = f"{error.message}, while it waited for an approval; nothing was run"
+    error.args = (error.message,)
+
+
 def not_approved(request: ApprovalRequest, error: Exception) -> ToolkitError:
     """The refusal of a call whose approver failed. A ``ToolkitError`` that the approver raised stays as it is."""
     if isinstance(error, ToolkitError):
@@ -264,6 +280,13 @@ def as_toolkit_error(error: BaseException, tool_name: str) -> ToolkitError:
     return InternalError(
         f"the tool failed unexpectedly; the cause is in the log under {mark}", tool_name=tool_name, details={"id": mark}
     )
+
+
+def reraise(error: BaseException, tool_name: str) -> NoReturn:
+    """Raises what ended a call: as it is if it is meant for the whole program, else as a ``ToolkitError``."""
+    if is_interruption(error):
+        raise error
+    raise as_toolkit_error(error, tool_name) from cause_of(error)
 
 
 def cause_of(error: BaseException) -> BaseException | None:

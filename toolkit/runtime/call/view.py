@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from toolkit.runtime.call.direct import DirectTool
     from toolkit.runtime.catalog.catalog import Catalog
     from toolkit.runtime.catalog.pack import PackSource
+    from toolkit.runtime.context.concurrency import Load
     from toolkit.runtime.context.profile import Profile
     from toolkit.runtime.context.progress import OnProgress
     from toolkit.runtime.context.signals import CancelSignal
@@ -94,6 +95,22 @@ class View:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self._core.describe()}>"
+
+    @property
+    def load(self) -> Load:
+        """How many calls run in threads, wait, and were abandoned at this moment.
+
+        >>> import tempfile
+        >>> from toolkit import SecurityPolicy, ToolkitContext, create_agent_toolkit
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     toolkit = create_agent_toolkit(ToolkitContext(folder, SecurityPolicy(default="allow")))
+        ...     toolkit.load
+        Load(running=0, waiting=0, abandoned=0)
+        """
+        from toolkit.runtime.context.concurrency import Load
+
+        workers, turns = self._core.workers, self._core.turns
+        return Load(workers.running, workers.waiting + turns.waiting, workers.abandoned)
 
     def get_allowed_tools(self) -> list[ToolDefinition]:
         """Definitions of the tools that the policy may allow, in catalog order: what to offer a model."""

@@ -137,5 +137,12 @@ class CallSignal:
         return None
 
 
-NEVER = CallSignal(None, None)
+class _NeverSignal(CallSignal):
+    __slots__ = ()
+
+    def stop(self) -> None:
+        """Does nothing: it is shared by calls that have nothing to do with each other."""
+
+
+NEVER: CallSignal = _NeverSignal(None, None)
 """The signal of calls that cannot be cancelled; shared, so that it costs nothing."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import threading
+import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from types import MappingProxyType
@@ -21,6 +21,8 @@ from toolkit.guard.permission import (
     SandboxChoice,
 )
 from toolkit.guard.policy.policy import SecurityPolicy
+from toolkit.runtime.call.turns import Turns
+from toolkit.runtime.context.concurrency import Concurrency
 from toolkit.runtime.context.state_directory import StateDirectory
 
 if TYPE_CHECKING:
@@ -68,7 +70,8 @@ class ToolkitContext(Generic[NameT]):
     :param programs: what programs of ``run_program`` may import and use; the defaults if not given.
     :param coerce: repair common mistakes of models in arguments, and report it in the message's metadata.
     :param output_check: whether an output that its schema refuses is an error, a warning in the log, or not checked.
-    :param deadline: how many seconds one call may take.
+    :param deadline: how many seconds one call may take, with everything it waits for: an approval, a turn, a thread.
+    :param concurrency: how many calls may run and wait at the same time; the defaults if not given.
     :param overrides: dependency id -> factory that replaces its own.
     :param state_dir: a private directory outside the workspace for what outlives a call: kept outputs, todos, the
         journal of patches. The default is ``typed-toolkit`` below the user's state directory.
@@ -88,6 +91,7 @@ class ToolkitContext(Generic[NameT]):
         "audit",
         "coerce",
         "command_network",
+        "concurrency",
         "deadline",
         "git",
         "limits",
@@ -134,6 +138,7 @@ class ToolkitContext(Generic[NameT]):
         coerce: bool = False,
         output_check: OutputCheck = "enforce",
         deadline: float | None = None,
+        concurrency: Concurrency | None = None,
         session_id: str | None = None,
         message_id: str | None = None,
         agent: str = "main",
@@ -154,7 +159,7 @@ class ToolkitContext(Generic[NameT]):
         self.permissions: Final = frozenset(permissions)
         self.approver: Final = approver
         # Shared with the contexts of subagents. An approver may itself call tools that need an approval.
-        self.turn_to_ask: Final = threading.RLock()
+        self.turn_to_ask: Final = Turns(1, sys.maxsize, "approvals")
         self.sandbox: Final = _one_of("sandbox", sandbox, get_args(SandboxChoice))
         self.mode: Final = _one_of("mode", mode, get_args(Mode))
         self.read_roots: Final = tuple(os.fspath(root) for root in read_roots)
@@ -169,6 +174,7 @@ class ToolkitContext(Generic[NameT]):
         self.coerce: Final = coerce
         self.output_check: Final = _one_of("output_check", output_check, get_args(OutputCheck))
         self.deadline: Final = deadline
+        self.concurrency: Final = Concurrency() if concurrency is None else concurrency
         self.session_id: Final = os.urandom(16).hex() if session_id is None else session_id
         self.message_id: Final = message_id
         self.agent: Final = agent
