@@ -30,6 +30,7 @@ def count_with_digest(toolkit: Toolkit, number: int) -> int:
     done = 0
     while done < TURNS:
         read = toolkit.tools.read_file(path="count.txt")
+        assert read.sha256 is not None
         with suppress(ToolFailed):
             toolkit.tools.write_file(
                 path="count.txt", content=f"{int(read.content) + 1}\n", expected_sha256=read.sha256

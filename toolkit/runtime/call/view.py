@@ -98,15 +98,7 @@ class View:
 
     @property
     def load(self) -> Load:
-        """How many calls run in threads, wait, and were abandoned at this moment.
-
-        >>> import tempfile
-        >>> from toolkit import SecurityPolicy, ToolkitContext, create_agent_toolkit
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     toolkit = create_agent_toolkit(ToolkitContext(folder, SecurityPolicy(default="allow")))
-        ...     toolkit.load
-        Load(running=0, waiting=0, abandoned=0)
-        """
+        """How many calls run in threads, wait, and were abandoned at this moment."""
         from toolkit.runtime.context.concurrency import Load
 
         workers, turns = self._core.workers, self._core.turns
