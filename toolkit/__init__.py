@@ -40,11 +40,14 @@ __version__ = "0.2.0.dev0"
 
 if TYPE_CHECKING:
     # What a first program needs.
+    from toolkit.approvals import ApprovalPending as ApprovalPending
     from toolkit.approvals import ApprovalRequest as ApprovalRequest
     from toolkit.approvals import Approve as Approve
     from toolkit.approvals import Deny as Deny
     from toolkit.approvals import Edit as Edit
     from toolkit.approvals import Respond as Respond
+    from toolkit.approvals import Suspend as Suspend
+    from toolkit.approvals import SuspendedCall as SuspendedCall
     from toolkit.calls import OMIT as OMIT
     from toolkit.calls import CancelSignal as CancelSignal
     from toolkit.calls import Concurrency as Concurrency
@@ -189,7 +192,7 @@ else:
         },
         unlisted={
             "toolkit.generated": "AnyToolCall AnyToolMessage ToolName is_tool_name parse_call",
-            "toolkit.approvals": "ApprovalRequest Approve Deny Edit Respond",
+            "toolkit.approvals": "ApprovalPending ApprovalRequest Approve Deny Edit Respond Suspend SuspendedCall",
             "toolkit.calls": "CancelSignal Concurrency Load OMIT Omit ParsedCall Progress Tracing",
             "toolkit.errors": """ActionNeeded AnswerCutOff AnswerFailed AnswerFiltered AnswerRefused ErrorCode
                 FailureReason GenerationError InternalError InvalidArguments InvalidArgumentsType Overloaded PolicyError

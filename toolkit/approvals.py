@@ -1,4 +1,4 @@
-"""Asking a person before a call runs: the request, and the four answers an approver can return."""
+"""Asking a person before a call runs: the request, the answers an approver can return, and calls that wait for one."""
 
 from typing import TYPE_CHECKING
 
@@ -8,6 +8,9 @@ if TYPE_CHECKING:
     from toolkit.runtime.call.approval import Deny as Deny
     from toolkit.runtime.call.approval import Edit as Edit
     from toolkit.runtime.call.approval import Respond as Respond
+    from toolkit.runtime.call.suspended import ApprovalPending as ApprovalPending
+    from toolkit.runtime.call.suspended import Suspend as Suspend
+    from toolkit.runtime.call.suspended import SuspendedCall as SuspendedCall
 else:
     from toolkit.lazy_exports import lazy_exports
 
@@ -15,5 +18,6 @@ else:
         __name__,
         {
             "toolkit.runtime.call.approval": "ApprovalRequest Approve Deny Edit Respond",
+            "toolkit.runtime.call.suspended": "ApprovalPending Suspend SuspendedCall",
         },
     )

@@ -6,6 +6,10 @@ if TYPE_CHECKING:
     from toolkit.runtime.output.cache.store import FileOutputCache as FileOutputCache
     from toolkit.runtime.output.cache.store import OutputCache as OutputCache
     from toolkit.runtime.output.cache.store import OutputWriter as OutputWriter
+    from toolkit.runtime.stores.approvals import ApprovalStore as ApprovalStore
+    from toolkit.runtime.stores.approvals import FileApprovalStore as FileApprovalStore
+    from toolkit.runtime.stores.approvals import MemoryApprovalStore as MemoryApprovalStore
+    from toolkit.runtime.stores.keys import APPROVAL_STORE as APPROVAL_STORE
     from toolkit.runtime.stores.keys import OUTPUT_CACHE as OUTPUT_CACHE
     from toolkit.runtime.stores.keys import SUBAGENT_RUNNER as SUBAGENT_RUNNER
     from toolkit.runtime.stores.keys import TODO_STORE as TODO_STORE
@@ -22,9 +26,10 @@ else:
     __all__, __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            "toolkit.runtime.stores.keys": "OUTPUT_CACHE TODO_STORE SUBAGENT_RUNNER",
+            "toolkit.runtime.stores.keys": "APPROVAL_STORE OUTPUT_CACHE TODO_STORE SUBAGENT_RUNNER",
             "toolkit.runtime.output.cache.store": "OutputCache FileOutputCache OutputWriter",
             "toolkit.runtime.stores.todos": "Todo TodoStore FileTodoStore MemoryTodoStore",
+            "toolkit.runtime.stores.approvals": "ApprovalStore FileApprovalStore MemoryApprovalStore",
             "toolkit.runtime.stores.subagent": "SubagentRequest SubagentResult SubagentRunner",
         },
     )

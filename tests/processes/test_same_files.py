@@ -14,7 +14,7 @@ import pytest
 
 from tests.processes.worker import TURNS
 from tests.projects import REPOSITORY
-from toolkit import SecurityPolicy, ToolkitContext, create_agent_toolkit
+from toolkit import SecurityPolicy, Suspend, SuspendedCall, ToolCall, ToolkitContext, create_agent_toolkit
 from toolkit.errors import ToolTimeout
 from toolkit.guard import SandboxFS
 
@@ -116,6 +116,20 @@ def test_patches_of_the_same_files_lose_and_leave_nothing(workspace: Path) -> No
     assert run_together("patch", workspace) == [TURNS] * PROCESSES
     assert {path.name: path.read_text() for path in workspace.iterdir()} == {"a": lines(TURNS), "b": lines(TURNS)}
     assert list((workspace.parent / "state" / "journal").iterdir()) == []
+
+
+def test_a_suspended_call_is_resumed_by_one_process_only(workspace: Path) -> None:
+    policy = SecurityPolicy(default="allow", tools={"todowrite": "ask"})
+    saved: list[SuspendedCall] = []
+    context = ToolkitContext(
+        workspace, policy, state_dir=workspace.parent / "state", approver=lambda request: Suspend(save=saved.append)
+    )
+    (workspace / "suspended").mkdir()
+    with create_agent_toolkit(context) as toolkit:
+        for number in range(30):
+            toolkit.call(ToolCall(str(number), "todowrite", {"todos": []}))
+            (workspace / "suspended" / f"{number}.json").write_text(saved[-1].to_json())
+    assert sum(run_together("resume", workspace)) == 30
 
 
 def test_a_call_that_waits_for_another_process_keeps_its_deadline(workspace: Path) -> None:

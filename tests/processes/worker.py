@@ -9,8 +9,8 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 
-from toolkit import SecurityPolicy, Toolkit, ToolkitContext, create_agent_toolkit
-from toolkit.errors import ToolFailed
+from toolkit import Approve, SecurityPolicy, Suspend, SuspendedCall, Toolkit, ToolkitContext, create_agent_toolkit
+from toolkit.errors import ToolFailed, ToolNotAllowed
 
 TURNS = 40
 
@@ -58,15 +58,29 @@ def patch_two_files(toolkit: Toolkit, number: int) -> int:
     return done
 
 
+def resume_all(toolkit: Toolkit, number: int) -> int:
+    """Every process tries to resume each suspended call, whose JSON lies in the workspace; each call appends to a file."""
+    done = 0
+    for name in sorted(toolkit.tools.list(path="suspended").entries, key=lambda entry: entry.name):
+        text = toolkit.tools.read_file(path=f"suspended/{name.name}").content
+        with suppress(ToolNotAllowed):
+            toolkit.resume(SuspendedCall.from_json(text), Approve())
+            done += 1
+    return done
+
+
 JOBS: dict[str, Callable[[Toolkit, int], int]] = {
     "edit": edit_own_line,
     "compare": count_with_digest,
     "patch": patch_two_files,
+    "resume": resume_all,
 }
 
 if __name__ == "__main__":
     job, workspace, state, number = sys.argv[1:]
-    with create_agent_toolkit(ToolkitContext(workspace, SecurityPolicy(default="allow"), state_dir=state)) as toolkit:
+    policy = SecurityPolicy(default="allow", tools={"todowrite": "ask"})
+    context = ToolkitContext(workspace, policy, state_dir=state, approver=lambda request: Suspend())
+    with create_agent_toolkit(context) as toolkit:
         sys.stdout.write("ready\n")
         sys.stdout.flush()
         sys.stdin.readline()

@@ -14,6 +14,7 @@ from toolkit.errors import ToolkitError, ToolNotAllowed
 from toolkit.guard.fs.consent import LocatedPath
 from toolkit.guard.fs.sandbox_fs import SandboxFS
 from toolkit.guard.policy.preview import Preview
+from toolkit.runtime.call.suspended import Suspend
 
 _NO_FILE: Final = "no file: "
 
@@ -45,6 +46,8 @@ class Respond:
 
 
 Answer: TypeAlias = Approve | Deny | Edit | Respond
+Reply: TypeAlias = Answer | Suspend
+"""What an approver returns: an answer, or that there will be one later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,7 @@ class ApprovalRequest:
     """Where a path of the preview really leads, for those that a link or ``..`` leads elsewhere."""
 
 
-Approver: TypeAlias = Callable[[ApprovalRequest], Answer | Awaitable[Answer]]
+Approver: TypeAlias = Callable[[ApprovalRequest], Reply | Awaitable[Reply]]
 
 
 def request_approval(

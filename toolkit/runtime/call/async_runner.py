@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from types import TracebackType
@@ -15,6 +15,7 @@ from toolkit.runtime.call import steps
 from toolkit.runtime.call.async_wait_for_handler import await_handler
 from toolkit.runtime.call.core import PreparedCall
 from toolkit.runtime.call.handler_scope import await_and_release, run_and_release
+from toolkit.runtime.call.suspended import Suspend
 from toolkit.runtime.call.view import NOT_DIRECT, Options, View
 from toolkit.runtime.catalog.omit import OMIT
 from toolkit.runtime.context.progress import Progress, combine_listeners
@@ -27,7 +28,8 @@ from toolkit.wire.call import ToolCall
 from toolkit.wire.result import ToolResult
 
 if TYPE_CHECKING:
-    from toolkit.runtime.call.approval import Answer, ApprovalRequest
+    from toolkit.runtime.call.approval import Answer, ApprovalRequest, Reply
+    from toolkit.runtime.call.suspended import SuspendedCall
     from toolkit.runtime.programs.result import ProgramResult
     from toolkit.runtime.programs.sessions import AsyncProgramSession
     from toolkit.runtime.programs.settings import Checker
@@ -67,8 +69,10 @@ class AsyncRunner(View):
             signal = CallSignal(None, None)  # only a signal can inform a thread that the task was cancelled
         ctx = ToolContext()._open(tool, core, call_id, signal, options.notify)
         try:
-            if call.request is not None or record is not None:
-                answer = None if call.request is None else await self._ask(call.request, signal)
+            if call.request is not None or record is not None or options.answered is not None:
+                answer = self._given_answer(call)
+                if call.request is not None and answer is None:
+                    answer = await self._ask(call, call.request, signal)
                 response = core.settle(call, answer, ctx)
                 if response is not None:
                     message = steps.conclude(tool, response.content, ctx, call.repairs, answered_by="the approver")
@@ -106,7 +110,7 @@ class AsyncRunner(View):
                 record.end_failed(shown, call.arguments)
             raise shown from steps.cause_of(error)
 
-    async def _ask(self, request: ApprovalRequest, signal: CallSignal) -> Answer:
+    async def _ask(self, call: PreparedCall, request: ApprovalRequest, signal: CallSignal) -> Answer:
         """Asks the approver; in a thread, because a sync one may wait for a person."""
         context, workers = self._core.context, self._core.workers
         ask = partial(steps.ask, context.approver, request, signal)
@@ -119,12 +123,19 @@ class AsyncRunner(View):
             if inspect.isawaitable(answer):
                 task = start_contained(answer, asyncio.get_running_loop())
                 answer = await await_handler(task, signal, task.cancel)
-            return cast("Answer", answer)  # `settle` refuses anything else
+            reply = cast("Reply", answer)  # `settle` refuses anything else
+            if isinstance(reply, Suspend):
+                return await self._off_loop(lambda: self._read_reply(reply, request, call))
+            return reply
         except (ToolTimeout, ToolCancelled) as error:
             steps.note_missing_answer(error)
             raise
         except Exception as error:
             raise steps.not_approved(request, error) from error
+
+    async def _off_loop(self, work: Callable[[], T]) -> T:
+        """The value of work that may block."""
+        return await asyncio.wrap_future(self._core.workers.submit(work))
 
     def _start_handler(
         self, call: PreparedCall, ctx: ToolContext, signal: CallSignal, *, threaded: bool
@@ -172,6 +183,11 @@ class AsyncRunner(View):
         """Behind ``tools.<name>(...)``: arguments left at OMIT are not sent."""
         given = {key: value for key, value in arguments.items() if value is not OMIT}
         return (await self._invoke(name, given)).content
+
+    async def resume(self, suspended: SuspendedCall, answer: Answer) -> ToolMessage[Any, Any]:
+        """The same as ``Toolkit.resume``, awaited."""
+        view = await self._off_loop(lambda: self._view_to_resume(suspended, answer))
+        return await view._run(suspended.tool_name, suspended.arguments, suspended.call_id)
 
     async def call(self, call: ToolCall) -> ToolResult:
         """Runs a model's call; what fails becomes ``kind="error"``. Only the task's own cancellation is raised."""

@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from toolkit.runtime.functions.define import FunctionTool
     from toolkit.runtime.output.cache.store import OutputCache
     from toolkit.runtime.programs.calls import ProgramOrigin
+    from toolkit.runtime.stores.approvals import ApprovalStore
     from toolkit.runtime.tracing.calls import TracedCalls, TracedRecord
     from toolkit.runtime.tracing.settings import Tracing
     from toolkit.wire.definition import ToolDefinition
@@ -137,6 +138,13 @@ class Core:
         self.resources: Final = Resources(self.scope, self.loop, self.workers, self.guards, self.audit)
         # Also closed when the toolkit is garbage collected.
         self.close: Final = weakref.finalize(self, self.resources.close)
+
+    def approvals(self) -> ApprovalStore:
+        """The store of suspended calls, opened at its first use."""
+        from toolkit.runtime.stores.keys import APPROVAL_STORE
+
+        store: ApprovalStore = self.scope.resolve(self.planner.node(APPROVAL_STORE))
+        return store
 
     # -- the call path up to the run -------------------------------------------------------------------------------
 

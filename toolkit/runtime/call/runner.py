@@ -26,8 +26,9 @@ from toolkit.wire.result import ToolResult
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from toolkit.runtime.call.approval import Answer, ApprovalRequest
+    from toolkit.runtime.call.approval import Answer, ApprovalRequest, Reply
     from toolkit.runtime.call.core import PreparedCall
+    from toolkit.runtime.call.suspended import SuspendedCall
     from toolkit.runtime.context.progress import Progress
     from toolkit.runtime.output.message import ToolMessage
     from toolkit.runtime.programs.result import ProgramResult
@@ -70,8 +71,10 @@ class Runner(View, Closeable):
             signal = CallSignal(None, None)  # its own: Ctrl-C stops it
         ctx = ToolContext()._open(tool, core, call_id, signal, options.notify)
         try:
-            if call.request is not None or record is not None:
-                answer = None if call.request is None else self._ask(call.request, signal, can_end=limited)
+            if call.request is not None or record is not None or options.answered is not None:
+                answer = self._given_answer(call)
+                if call.request is not None and answer is None:
+                    answer = self._ask(call, call.request, signal, can_end=limited)
                 response = core.settle(call, answer, ctx)
                 if response is not None:
                     message = steps.conclude(tool, response.content, ctx, call.repairs, answered_by="the approver")
@@ -108,7 +111,7 @@ class Runner(View, Closeable):
         signal.check()
         return wait_for_handler(*self._start_handler(call, ctx), signal, self._core.workers.abandon)
 
-    def _ask(self, request: ApprovalRequest, signal: CallSignal, *, can_end: bool) -> Answer:
+    def _ask(self, call: PreparedCall, request: ApprovalRequest, signal: CallSignal, *, can_end: bool) -> Answer:
         """Asks the approver; in another thread if the call can end before it answers. Waits for an async one."""
         context, workers = self._core.context, self._core.workers
         ask = partial(steps.ask, context.approver, request, signal)
@@ -123,7 +126,7 @@ class Runner(View, Closeable):
             # After its turn: an async approver may be asked about several calls at once.
             if inspect.isawaitable(answer):
                 answer = wait_for_handler(*self._submit_to_loop(answer), signal)
-            return cast("Answer", answer)  # `settle` refuses anything else
+            return self._read_reply(cast("Reply", answer), request, call)  # `settle` refuses anything else
         except (ToolTimeout, ToolCancelled) as error:
             steps.note_missing_answer(error)
             raise
@@ -187,6 +190,14 @@ class Runner(View, Closeable):
             if value is not OMIT:
                 given[key] = value
         return self._invoke(name, given).content
+
+    def resume(self, suspended: SuspendedCall, answer: Answer) -> ToolMessage[Any, Any]:
+        """Runs a call that an approver suspended, with the answer that came later; raises ``ToolkitError``.
+
+        It may have been suspended by another process. An approval holds for what was shown, and once.
+        """
+        view = self._view_to_resume(suspended, answer)
+        return view._run(suspended.tool_name, suspended.arguments, suspended.call_id)
 
     def call(self, call: ToolCall) -> ToolResult:
         """Runs a model's call and never raises: what fails becomes ``kind="error"`` with the text ``CODE: message``."""

@@ -32,7 +32,7 @@ from toolkit.wire.result import ToolResult
 
 if TYPE_CHECKING:
     from toolkit.guard.policy.policy import Verdict
-    from toolkit.runtime.call.approval import Answer, ApprovalRequest, Approver
+    from toolkit.runtime.call.approval import ApprovalRequest, Approver, Reply
     from toolkit.runtime.call.repair import Repair
     from toolkit.runtime.catalog.tool import Tool
     from toolkit.runtime.context.signals import CallSignal
@@ -198,7 +198,7 @@ def no_handler(tool: Tool) -> ToolFailed:
     return failed
 
 
-def ask(approver: Approver | None, request: ApprovalRequest, signal: CallSignal) -> Answer | Awaitable[Answer]:
+def ask(approver: Approver | None, request: ApprovalRequest, signal: CallSignal) -> Reply | Awaitable[Reply]:
     """What the approver answers; it is not asked about a call that ended while others were asked about."""
     assert approver is not None
     signal.check()

@@ -11,7 +11,10 @@ from toolkit.runtime.context.toolkit_context import ToolkitContext, check_deadli
 
 if TYPE_CHECKING:
     from toolkit.runtime.audit.log import Record
+    from toolkit.runtime.call.approval import Answer, ApprovalRequest, Reply
+    from toolkit.runtime.call.core import PreparedCall
     from toolkit.runtime.call.direct import DirectTool
+    from toolkit.runtime.call.suspended import GivenAnswer, SuspendedCall
     from toolkit.runtime.catalog.catalog import Catalog
     from toolkit.runtime.catalog.pack import PackSource
     from toolkit.runtime.context.concurrency import Load
@@ -40,6 +43,8 @@ class Options(NamedTuple):
     notify: OnProgress | None
     origin: ProgramOrigin | None = None
     """The program that makes the calls."""
+    answered: GivenAnswer | None = None
+    """The answer to the one call of this view, which was suspended."""
 
 
 def options_of(view: View) -> Options:
@@ -86,7 +91,9 @@ class View:
     def _find_prepared(self) -> None:
         """Finds the tools whose calls are prepared: none if calls are reported, recorded or limited."""
         options, core = self._options, self._core
-        free = options.deadline is None and options.signal is None and options.notify is None
+        free = (
+            options.deadline is None and options.signal is None and options.notify is None and options.answered is None
+        )
         self._direct: Mapping[str, DirectTool[Any]] = {}
         self._runs: Mapping[str, Any] = {}
         if free and self._on_result is None and core.audit is None:
@@ -175,6 +182,33 @@ class View:
         if record is not None:
             record.end_succeeded(message)
         return message
+
+    def _view_to_resume(self, suspended: SuspendedCall, answer: Answer) -> Self:
+        """A view for the one call that was suspended. From here on its approval is used, whatever happens."""
+        from toolkit.runtime.call.suspended import GivenAnswer, take_approval
+
+        digest = take_approval(suspended, self._core.approvals())
+        return self._with(self._options._replace(answered=GivenAnswer(answer, digest)))
+
+    def _given_answer(self, call: PreparedCall) -> Answer | None:
+        """The answer with which a suspended call is resumed; None for any other call."""
+        given = self._options.answered
+        if given is None:
+            return None
+        from toolkit.runtime.call.suspended import answer_given, apply_unasked
+
+        if call.request is not None:
+            return answer_given(call.request, call.tool.preview_fs, given)
+        apply_unasked(call.tool.name, given.answer)
+        return None
+
+    def _read_reply(self, reply: Reply, request: ApprovalRequest, call: PreparedCall) -> Answer:
+        """The answer of an approver; ends the call if there is none yet."""
+        from toolkit.runtime.call.suspended import Suspend, suspend
+
+        if isinstance(reply, Suspend):
+            raise suspend(request, reply, self._core.approvals(), call.tool.preview_fs)
+        return reply
 
     def _may_block(self, call: ToolCall) -> bool:
         """Whether a call may wait for something: its tool does not declare otherwise, or more than the handler runs."""

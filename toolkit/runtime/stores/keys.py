@@ -11,6 +11,7 @@ from toolkit.inject.key import DependencyKey
 from toolkit.runtime.context.toolkit_context import ToolkitContext
 from toolkit.runtime.output.cache.null_cache import NullCache
 from toolkit.runtime.output.cache.store import FileOutputCache, OutputCache
+from toolkit.runtime.stores.approvals import ApprovalStore, FileApprovalStore
 from toolkit.runtime.stores.subagent import SubagentRunner
 from toolkit.runtime.stores.todos import FileTodoStore, TodoStore
 
@@ -32,6 +33,10 @@ def _todos(context: ToolkitContext[Any]) -> TodoStore:
     return FileTodoStore(context.state.folder("todos"))
 
 
+def _approvals(context: ToolkitContext[Any]) -> ApprovalStore:
+    return FileApprovalStore(context.state.folder("approvals"))
+
+
 def _no_runner() -> SubagentRunner | None:
     return None
 
@@ -41,6 +46,9 @@ OUTPUT_CACHE: Final[DependencyKey[OutputCache]] = DependencyKey("output_cache", 
 
 TODO_STORE: Final[DependencyKey[TodoStore]] = DependencyKey("todo_store", _todos, lifetime="run")
 """Keeps todo lists; by default in files in the state directory."""
+
+APPROVAL_STORE: Final[DependencyKey[ApprovalStore]] = DependencyKey("approval_store", _approvals, lifetime="run")
+"""Keeps what suspended calls are bound to; by default in files in the state directory."""
 
 SUBAGENT_RUNNER: Final[DependencyKey[SubagentRunner | None]] = DependencyKey(
     "subagent_runner", _no_runner, lifetime="run"
