@@ -230,6 +230,8 @@ TOUCH_THE_SYSTEM = {
     # the server's own socket and signals, its policy file, and names of folders
     "toolkit/serve/http/address.py", "toolkit/serve/http/server.py", "toolkit/serve/mcp_server/transports.py",
     "toolkit/serve/mcp_server/roots.py", "toolkit/serve/setup/policy_watch.py", "toolkit/serve/setup/served_tools.py",
+    # forks of the program
+    "toolkit/runtime/after_fork.py",
     # a digest of its own files
     "toolkit/mypy/__init__.py",
     # workspaces and transcripts of tests
@@ -237,7 +239,7 @@ TOUCH_THE_SYSTEM = {
     # names of paths, and the manifest of our own package
     "toolkit/runtime/context/toolkit_context.py",
     # the private state directory, and the audit log outside every root
-    "toolkit/runtime/context/state_directory.py", "toolkit/runtime/context/private_records.py", "toolkit/runtime/stores/todos.py", "toolkit/runtime/output/cache", "toolkit/runtime/audit/log.py",
+    "toolkit/runtime/context/state_directory.py", "toolkit/runtime/context/private_records.py", "toolkit/runtime/stores/todos.py", "toolkit/runtime/stores/approvals.py", "toolkit/runtime/output/cache", "toolkit/runtime/audit/log.py",
 }  # fmt: skip
 
 

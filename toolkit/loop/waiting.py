@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from toolkit.errors import ToolCancelled, ToolTimeout
 from toolkit.loop.state import RunState
-from toolkit.runtime.call.wait_for_handler import wait_for_handler
+from toolkit.runtime.call.waiting.wait_for_handler import wait_for_handler
 from toolkit.runtime.workers import Workers
 from toolkit.wire.events import AnswerEvent
 from toolkit.wire.streams import StreamResult

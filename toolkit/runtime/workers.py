@@ -11,15 +11,14 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import inspect
-import os
 import threading
-import weakref
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from toolkit.errors import Overloaded, ToolCancelled
+from toolkit.runtime.after_fork import start_again_after_fork
 from toolkit.runtime.interruption import is_interruption
 
 if TYPE_CHECKING:
@@ -60,10 +59,11 @@ class Workers:
         self._max_threads: Final = max_threads
         self._max_waiting: Final = max_waiting
         self._closed = False
-        self._forget_threads()
-        _all_workers.add(self)
+        self.start_again_in_child()
+        start_again_after_fork(self)
 
-    def _forget_threads(self) -> None:
+    def start_again_in_child(self) -> None:
+        """Begins without threads, as at first."""
         self._lock = threading.Lock()
         self._idle: list[SimpleQueue[_Task | None]] = []
         self._waiting: OrderedDict[Future[Any], _Task] = OrderedDict()
@@ -235,8 +235,6 @@ class Workers:
 
 _pool: contextvars.ContextVar[Workers | None] = contextvars.ContextVar("toolkit_pool", default=None)
 """The pool in which this code runs."""
-_all_workers: Final[weakref.WeakSet[Workers]] = weakref.WeakSet()
-_all_loops: Final[weakref.WeakSet[LoopThread]] = weakref.WeakSet()
 
 
 def contain(error: BaseException) -> Exception:
@@ -256,10 +254,11 @@ class LoopThread:
     what they keep between calls stays usable, and so that they work when the caller itself runs in a loop."""
 
     def __init__(self) -> None:
-        self._forget_thread()
-        _all_loops.add(self)
+        self.start_again_in_child()
+        start_again_after_fork(self)
 
-    def _forget_thread(self) -> None:
+    def start_again_in_child(self) -> None:
+        """Begins without a thread, as at first."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
@@ -377,13 +376,3 @@ def start_contained(work: Awaitable[T], loop: asyncio.AbstractEventLoop) -> asyn
 def is_async(handler: Callable[..., Any]) -> bool:
     """Whether calling it returns an awaitable; also for an object with an async ``__call__``."""
     return inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(type(handler).__call__)
-
-
-def _start_again_in_child() -> None:
-    for workers in _all_workers:
-        workers._forget_threads()
-    for loop in _all_loops:
-        loop._forget_thread()
-
-
-os.register_at_fork(after_in_child=_start_again_in_child)

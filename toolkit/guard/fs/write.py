@@ -2,7 +2,7 @@
 
 Promise: however the write ends, by a full disk or a cancelled call, the name means either what it meant before or the
 complete new file, and no other file is left behind. A hard link to the old file keeps the old content. Writers that hold
-the lock of the same name (``locks.py``) run one after the other.
+the lock of the same name (``transaction/locks.py``) run one after the other.
 
 Not kept when a file is replaced: its owner, access lists, extended attributes, set-id bits and hard links. The file's own
 mode does not prevent a replacement; only the mode of its directory does. A process that is killed between two steps may

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, cast
 
 from toolkit.errors import ToolCancelled, ToolTimeout
 from toolkit.runtime.call import steps
-from toolkit.runtime.call.async_wait_for_handler import await_handler
 from toolkit.runtime.call.core import PreparedCall
 from toolkit.runtime.call.handler_scope import await_and_release, run_and_release
 from toolkit.runtime.call.suspended import Suspend
 from toolkit.runtime.call.view import NOT_DIRECT, Options, View
+from toolkit.runtime.call.waiting.async_wait_for_handler import await_handler
 from toolkit.runtime.catalog.omit import OMIT
 from toolkit.runtime.context.progress import Progress, combine_listeners
 from toolkit.runtime.context.signals import NEVER, CallSignal, CancelSignal

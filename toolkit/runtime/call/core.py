@@ -27,7 +27,7 @@ from toolkit.runtime.call.touches import (
     preview_call,
     touched_kinds,
 )
-from toolkit.runtime.call.turns import CallTurns
+from toolkit.runtime.call.waiting.turns import CallLimits
 from toolkit.runtime.catalog.catalog import Catalog, ToolInfo
 from toolkit.runtime.catalog.join_packs import join_packs
 from toolkit.runtime.catalog.lazy_handler import is_own_sync_handler
@@ -129,7 +129,7 @@ class Core:
         self.runs_async: Final[dict[str, RunAsync]] = {}
         limits = context.concurrency
         self.workers: Final = Workers(limits.threads, limits.waiting)
-        self.turns: Final = CallTurns(limits)
+        self.turns: Final = CallLimits(limits)
         _refuse_unknown_limits(limits, self.catalog.tools)
         self._guests: Final[dict[object, Core]] = {}
         self._check_injection()

@@ -14,7 +14,7 @@ from toolkit.errors import ToolCancelled, ToolTimeout
 from toolkit.runtime.call import steps
 from toolkit.runtime.call.handler_scope import await_and_release, run_and_release
 from toolkit.runtime.call.view import NOT_DIRECT, Options, View
-from toolkit.runtime.call.wait_for_handler import wait_for_handler
+from toolkit.runtime.call.waiting.wait_for_handler import wait_for_handler
 from toolkit.runtime.catalog.omit import OMIT
 from toolkit.runtime.closeable import Closeable
 from toolkit.runtime.context.signals import NEVER, CallSignal, CancelSignal

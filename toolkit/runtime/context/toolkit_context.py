@@ -21,7 +21,7 @@ from toolkit.guard.permission import (
     SandboxChoice,
 )
 from toolkit.guard.policy.policy import SecurityPolicy
-from toolkit.runtime.call.turns import Turns
+from toolkit.runtime.call.waiting.turns import Turns
 from toolkit.runtime.context.concurrency import Concurrency
 from toolkit.runtime.context.state_directory import StateDirectory
 

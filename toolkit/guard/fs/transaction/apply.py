@@ -25,7 +25,6 @@ from typing import Final, Protocol
 from toolkit.errors import ToolFailed, ToolkitError
 from toolkit.guard.bare_repository import ChangedName
 from toolkit.guard.fs.handles import Check
-from toolkit.guard.fs.locks import hold_locks
 from toolkit.guard.fs.os_errors import FileErrors, already_exists, conflict
 from toolkit.guard.fs.path import display
 from toolkit.guard.fs.place import Descriptor, Names, open_folder, real_names
@@ -35,6 +34,7 @@ from toolkit.guard.fs.target import Target, file_to_replace, last_name
 from toolkit.guard.fs.transaction.accept import AcceptChanges, absolute, ignore_changes
 from toolkit.guard.fs.transaction.change import FileChange, Put
 from toolkit.guard.fs.transaction.journal import Journal, JournalDirectory, RootMark, TransactionPlan
+from toolkit.guard.fs.transaction.locks import hold_locks
 from toolkit.guard.fs.transaction.step import Facts, Step, StepConflict, StepFolder, facts, remove_made_folder
 from toolkit.guard.fs.write import (
     create,

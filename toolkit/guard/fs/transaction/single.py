@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from toolkit.errors import ToolFailed
 from toolkit.guard.bare_repository import ChangedName
 from toolkit.guard.fs.handles import SandboxDir
-from toolkit.guard.fs.locks import hold_locks
 from toolkit.guard.fs.os_errors import FileErrors, already_exists, conflict
 from toolkit.guard.fs.place import Names, find_place
 from toolkit.guard.fs.resolve import READ_DIRECTORY, os_error
@@ -29,6 +28,7 @@ from toolkit.guard.fs.target import (
     refuse_missing,
 )
 from toolkit.guard.fs.transaction.accept import absolute
+from toolkit.guard.fs.transaction.locks import hold_locks
 from toolkit.guard.fs.write import Fingerprint, WrittenFile, is_unchanged, replace_file, stat_entry
 
 if TYPE_CHECKING:

@@ -6,9 +6,7 @@ Waiting takes no thread: a turn is a future, for which a thread waits or which a
 from __future__ import annotations
 
 import contextvars
-import os
 import threading
-import weakref
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import (
@@ -23,7 +21,8 @@ from contextlib import (
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from toolkit.errors import Overloaded
-from toolkit.runtime.call.wait_for_handler import wait_for_handler
+from toolkit.runtime.after_fork import start_again_after_fork
+from toolkit.runtime.call.waiting.wait_for_handler import wait_for_handler
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -46,10 +45,11 @@ class Turns:
         self._limit: Final = limit
         self._max_waiting: Final = max_waiting
         self._what: Final = what
-        self._start_again()
-        _all_turns.add(self)
+        self.start_again_in_child()
+        start_again_after_fork(self)
 
-    def _start_again(self) -> None:
+    def start_again_in_child(self) -> None:
+        """Begins with all turns free: whoever had or wanted them is a thread of the parent."""
         self._lock = threading.Lock()
         self._taken = 0
         self._waiting: OrderedDict[Future[None], None] = OrderedDict()
@@ -118,7 +118,7 @@ class Turns:
         if waiting is not None:
             import asyncio
 
-            from toolkit.runtime.call.async_wait_for_handler import await_handler
+            from toolkit.runtime.call.waiting.async_wait_for_handler import await_handler
 
             try:
                 await await_handler(asyncio.wrap_future(waiting), signal, waiting.cancel)
@@ -170,7 +170,7 @@ class Turns:
             waiting.set_result(None)
 
 
-class CallTurns:
+class CallLimits:
     """The turns of a toolkit's calls: of all together, and of single tools. Costs nothing where there is no limit."""
 
     def __init__(self, limits: Concurrency) -> None:
@@ -211,15 +211,3 @@ class CallTurns:
                 if turns is not None:
                     await stack.enter_async_context(turns.hold_async(signal))
             yield
-
-
-_all_turns: Final[weakref.WeakSet[Turns]] = weakref.WeakSet()
-
-
-def _start_again_in_child() -> None:
-    """Whoever had or wanted the turns is a thread of the parent."""
-    for turns in _all_turns:
-        turns._start_again()
-
-
-os.register_at_fork(after_in_child=_start_again_in_child)
