@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
@@ -27,6 +28,7 @@ from mcp_types import (
 )
 
 from toolkit import __version__
+from toolkit.serve.http.operations import Metric
 from toolkit.serve.mcp_server.approvals import ElicitingApprover
 from toolkit.serve.mcp_server.calls import run_call
 from toolkit.serve.mcp_server.client_log import ClientLog
@@ -62,6 +64,9 @@ class ToolkitServer:
         self._clients: Final = Clients()
         self._listening: Final = ListenHandler(self._clients.bus)
         self._turns: Final = CallTurns()
+        self._counts: Final[Counter[tuple[str, str]]] = Counter()
+        """Calls that have ended, by tool and outcome."""
+        self.is_stopping = False
         self.protocol: Final = self._make_protocol()
 
     def _make_protocol(self) -> Server[None]:
@@ -110,7 +115,35 @@ class ToolkitServer:
 
     def stop(self) -> None:
         """Ends the streams on which clients wait for changes, so that the server can end."""
+        self.is_stopping = True
         self._listening.close()
+
+    def metrics(self) -> list[Metric]:
+        """What the server is doing, as numbers."""
+        load = self._sessions.load()
+        ended: dict[tuple[tuple[str, str], ...], float] = {
+            (("tool", tool), ("outcome", outcome)): number for (tool, outcome), number in sorted(self._counts.items())
+        }
+        return [
+            Metric(
+                "toolkit_calls_running", "gauge", "Calls of clients that have their turn.", {(): self._turns.running}
+            ),
+            Metric(
+                "toolkit_calls_waiting",
+                "gauge",
+                "Calls of clients that wait for their turn.",
+                {(): self._turns.waiting},
+            ),
+            Metric("toolkit_calls_total", "counter", "Calls of clients that have ended, by tool and outcome.", ended),
+            Metric("toolkit_handlers_running", "gauge", "Handlers that run in threads.", {(): load.running}),
+            Metric(
+                "toolkit_handlers_waiting", "gauge", "Handlers that wait for a thread or a turn.", {(): load.waiting}
+            ),
+            Metric(
+                "toolkit_handlers_abandoned", "gauge", "Handlers that run though nobody waits.", {(): load.abandoned}
+            ),
+            Metric("toolkit_sessions_open", "gauge", "Sessions whose toolkit is open.", {(): self._sessions.count}),
+        ]
 
     def count_tools(self) -> int:
         """How many tools a client will see."""
@@ -141,7 +174,11 @@ class ToolkitServer:
     async def _call_tool(
         self, ctx: ServerRequestContext[Any, Any], params: CallToolRequestParams
     ) -> CallToolResult | InputRequiredResult:
-        return await run_call(self._sessions, self._turns, ctx, params)
+        result = await run_call(self._sessions, self._turns, ctx, params)
+        # Names come from clients: only those of tools become labels.
+        known = params.name if params.name in self._served.module.CATALOG.tools else "unknown"
+        self._counts[known, _outcome(result)] += 1
+        return result
 
     async def _list_resources(
         self, ctx: ServerRequestContext[Any, Any], _: PaginatedRequestParams | None
@@ -188,6 +225,12 @@ class ToolkitServer:
         self._tell(f"the policy was replaced: {self._served.policy_file}")
         if self._sessions.default.toolkit.get_allowed_tools() != before:
             await self._clients.tell_tools_changed()
+
+
+def _outcome(result: CallToolResult | InputRequiredResult) -> str:
+    if isinstance(result, InputRequiredResult):
+        return "asked"
+    return "error" if result.is_error else "ok"
 
 
 class _AnnouncingServer(Server[None]):

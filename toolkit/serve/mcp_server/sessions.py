@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 
 from toolkit.runtime.call.view import core_of
+from toolkit.runtime.context.concurrency import Load
 from toolkit.serve.mcp_server.kept_outputs import KeptOutputs
 
 if TYPE_CHECKING:
@@ -60,6 +61,16 @@ class SessionToolkits:
     def default(self) -> SessionToolkit:
         """The toolkit of clients without a session. It is always open."""
         return self._open[""]
+
+    @property
+    def count(self) -> int:
+        """How many toolkits are open."""
+        return len(self._open)
+
+    def load(self) -> Load:
+        """What the toolkits of all sessions do at this moment."""
+        loads = [entry.toolkit.load for entry in self._open.values()]
+        return Load(*(sum(getattr(load, name) for load in loads) for name in ("running", "waiting", "abandoned")))
 
     @asynccontextmanager
     async def use(self, key: str) -> AsyncIterator[SessionToolkit]:

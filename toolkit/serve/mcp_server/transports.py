@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from toolkit.errors import SetupError
 from toolkit.serve.http.address import Address, allowed_hosts
 from toolkit.serve.http.gate import RequestGate
+from toolkit.serve.http.operations import HEALTH, Operations
 from toolkit.serve.http.server import run_app
 from toolkit.serve.mcp_server.sessions import MAX_SESSIONS
 
@@ -89,5 +90,8 @@ def _make_app(server: ToolkitServer, bound: Address, token: str | None, names: t
         # The gate judges Host and Origin for every path, and knows the names of proxies.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
+    watched = Operations(app, is_stopping=lambda: server.is_stopping, metrics=server.metrics)
     way_out = "; give the names of this server with --allow-host"
-    return RequestGate(app, hosts=allowed_hosts(bound, names), token=token, way_out=way_out)
+    # A balancer asks whether it is well before it has a token, and learns nothing else.
+    hosts = allowed_hosts(bound, names)
+    return RequestGate(watched, hosts=hosts, token=token, open_paths=(HEALTH,), way_out=way_out)

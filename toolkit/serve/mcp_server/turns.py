@@ -51,21 +51,25 @@ class CallTurns:
 
     def __init__(self) -> None:
         self._turns: Final = asyncio.Semaphore(_MAX_RUNNING)
-        self._waiting = 0
+        self.waiting = 0
+        self.running = 0
+        """Also those that wait for a person."""
 
     @asynccontextmanager
     async def take(self) -> AsyncIterator[Turn | None]:
         """The turn of a call; None if too many wait already."""
-        if self._waiting >= MAX_WAITING:
+        if self.waiting >= MAX_WAITING:
             yield None
             return
-        self._waiting += 1
+        self.waiting += 1
         try:
             await self._turns.acquire()
         finally:
-            self._waiting -= 1
+            self.waiting -= 1
         turn = Turn(self._turns)
+        self.running += 1
         try:
             yield turn
         finally:
+            self.running -= 1
             turn.give_back()
