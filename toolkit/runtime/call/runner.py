@@ -63,10 +63,9 @@ class Runner(View, Closeable):
         if run is not None and call.request is None and not call.repairs:
             message: ToolMessage[Any, Any] = run(self, call.arguments, call_id)
             return message
-        # Inline and with the shared signal, unless the call can be ended from outside. Our own handlers end themselves then:
-        # programs call them inline as well, because a thread takes longer than most of their calls.
-        is_free = not limited and not tool.is_async
-        inline = is_free or (options.origin is not None and tool.looks_at_signal)
+        # Inline, unless the call can be ended from outside. Our own handlers end themselves then, and those that do not block
+        # end soon: a thread takes longer than most of their calls.
+        inline = not tool.is_async and (not limited or tool.looks_at_signal or not tool.info.blocking)
         if tool.is_async and not limited:
             signal = CallSignal(None, None)  # its own: Ctrl-C stops it
         ctx = ToolContext()._open(tool, core, call_id, signal, options.notify)
