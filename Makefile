@@ -11,7 +11,7 @@ BENCH_RUN := build/bench/results.json
 COMPILE := $(BIN)/uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --no-header --extra codegen --upgrade
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run quick test test-all corpus generate check-generated typecheck lint bench bench-check bench-keep docs lock
+.PHONY: help setup run quick test test-all corpus generate check-generated typecheck lint bench bench-check bench-keep stress docs lock
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -72,6 +72,9 @@ bench-check: $(BENCH_READY) ## measure, and fail if a ratio got worse than the c
 
 bench-keep: $(BENCH_READY) ## commit to the last run of make bench: baseline.json, docs/speed.md, its plots, docs/comparison.md
 	$(BENCH) --from $(BENCH_RUN) --keep
+
+stress: $(READY) ## an hour's worth of calls, kills and processes at once: what is lost and leaked, into docs/reliability.md (minutes)
+	$(BIN)/python -m benchmarks.stress --keep
 
 docs: $(READY) ## build the site into build/site, and run every example in README, docs and docstrings
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --config-file docs/site/mkdocs.yml
