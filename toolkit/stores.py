@@ -3,9 +3,9 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from toolkit.runtime.output.cache.interface import OutputCache as OutputCache
+    from toolkit.runtime.output.cache.interface import OutputWriter as OutputWriter
     from toolkit.runtime.output.cache.store import FileOutputCache as FileOutputCache
-    from toolkit.runtime.output.cache.store import OutputCache as OutputCache
-    from toolkit.runtime.output.cache.store import OutputWriter as OutputWriter
     from toolkit.runtime.stores.keys import OUTPUT_CACHE as OUTPUT_CACHE
     from toolkit.runtime.stores.keys import SUBAGENT_RUNNER as SUBAGENT_RUNNER
     from toolkit.runtime.stores.keys import TODO_STORE as TODO_STORE

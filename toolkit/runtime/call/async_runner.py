@@ -86,6 +86,8 @@ class AsyncRunner(View):
                 value = await await_contained(value)
             if ctx._scope is not None:
                 await ctx._scope.close_async()
+            if ctx._writer is not None:
+                await ctx._writer.finish_async()
             message = steps.conclude(tool, value, ctx, call.repairs)
             return message if self._on_result is None and record is None else self._deliver(message, record)
         except BaseException as error:
@@ -187,7 +189,7 @@ class AsyncRunner(View):
                 message = await self._run(call.name, arguments, call.id, is_text=text is not None)
             else:
                 message = await run(self, given, call.id)
-            return message.to_result(call.id)
+            return await message.to_result_async(call.id)
         except Exception as error:  # also of the tool's own text form
             return steps.error_result(error, call.id, call.name)
 

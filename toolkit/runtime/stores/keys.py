@@ -9,8 +9,9 @@ from typing import Any, Final
 from toolkit.errors import SetupError
 from toolkit.inject.key import DependencyKey
 from toolkit.runtime.context.toolkit_context import ToolkitContext
+from toolkit.runtime.output.cache.interface import OutputCache
 from toolkit.runtime.output.cache.null_cache import NullCache
-from toolkit.runtime.output.cache.store import FileOutputCache, OutputCache
+from toolkit.runtime.output.cache.store import FileOutputCache
 from toolkit.runtime.stores.subagent import SubagentRunner
 from toolkit.runtime.stores.todos import FileTodoStore, TodoStore
 

@@ -1,0 +1,1 @@
+from tests.runtime.conftest import make_door as make_door
