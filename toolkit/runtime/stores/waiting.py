@@ -10,7 +10,7 @@ import inspect
 import sys
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar
 
 from toolkit.errors import ToolFailed
 from toolkit.runtime.workers import LoopThread, Workers
@@ -66,10 +66,11 @@ def wait_for(answer: T | Awaitable[T]) -> T:
     ('kept', 'kept')
     """
     if not inspect.isawaitable(answer):
-        return cast("T", answer)
+        return answer
     running, stop = _loop.submit(answer)
     try:
-        return running.result(MAX_SECONDS)
+        found: T = running.result(MAX_SECONDS)
+        return found
     except TimeoutError:
         if running.done():
             raise
