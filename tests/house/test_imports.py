@@ -134,6 +134,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.errors",
         "toolkit.lazy_exports",
         "toolkit.runtime.context.signals",
+        "toolkit.runtime.stores.waiting",
+        "toolkit.stores",
         "toolkit.testing",
         "toolkit.visible",
         "toolkit.wire",

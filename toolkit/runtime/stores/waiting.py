@@ -10,7 +10,7 @@ import inspect
 import sys
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, overload
 
 from toolkit.errors import ToolFailed
 from toolkit.runtime.workers import LoopThread, Workers
@@ -57,7 +57,11 @@ async def use_store_async(work: Callable[[], T]) -> T:
     return running.result()
 
 
-def wait_for(answer: T | Awaitable[T]) -> T:
+@overload
+def wait_for(answer: Awaitable[T]) -> T: ...
+@overload
+def wait_for(answer: T) -> T: ...
+def wait_for(answer: Any) -> Any:
     """What a method of a store returns, whether the store is sync or async. Not for code in an event loop: await it there.
 
     >>> async def read() -> str:
@@ -69,8 +73,7 @@ def wait_for(answer: T | Awaitable[T]) -> T:
         return answer
     running, stop = _loop.submit(answer)
     try:
-        found: T = running.result(MAX_SECONDS)
-        return found
+        return running.result(MAX_SECONDS)
     except TimeoutError:
         if running.done():
             raise

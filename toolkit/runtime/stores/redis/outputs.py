@@ -35,7 +35,7 @@ _READ: Final = "the output cannot be read"
 # Arguments: id, bytes, most bytes of the session, milliseconds, most outputs, facts, marks, the beginning of all keys, data.
 _KEEP_OUTPUT: Final = Script("""
 local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local now = time[1] * 1000000 + time[2]
 local size, room, lasts = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 if KEYS[5] ~= KEYS[1] and redis.call('STRLEN', KEYS[5]) ~= size then
     redis.call('DEL', KEYS[5])
@@ -47,7 +47,7 @@ local function forget(id)
     redis.call('ZREM', KEYS[3], id)
     redis.call('DEL', ARGV[8] .. id, ARGV[8] .. id .. ':facts')
 end
-for _, id in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now - lasts)) do forget(id) end
+for _, id in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now - lasts * 1000)) do forget(id) end
 while redis.call('ZCARD', KEYS[3]) > 0 and (redis.call('ZCARD', KEYS[3]) >= tonumber(ARGV[5])
         or tonumber(redis.call('HGET', KEYS[4], 'total') or 0) + size > room) do
     forget(redis.call('ZRANGE', KEYS[3], 0, 0)[1])
@@ -58,7 +58,8 @@ else
     redis.call('RENAME', KEYS[5], KEYS[1])
 end
 redis.call('HSET', KEYS[2], 'facts', ARGV[6], 'marks', ARGV[7])
-redis.call('ZADD', KEYS[3], now, ARGV[1])
+local newest = redis.call('ZRANGE', KEYS[3], -1, -1, 'WITHSCORES')[2]
+redis.call('ZADD', KEYS[3], string.format('%.0f', math.max(now, (newest or 0) + 1)), ARGV[1])
 redis.call('HSET', KEYS[4], ARGV[1], size)
 redis.call('HINCRBY', KEYS[4], 'total', size)
 for number = 1, 4 do redis.call('PEXPIRE', KEYS[number], lasts) end

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from toolkit.errors import SetupError, ToolFailed
@@ -193,7 +193,7 @@ def as_tool_failure(error: Exception, what: str, timeout: float) -> ToolFailed:
     from redis import exceptions
 
     logger.warning("%s: %s: %s", what, type(error).__name__, error)
-    if isinstance(error, exceptions.TimeoutError | TimeoutError):
+    if any(isinstance(one, exceptions.TimeoutError | TimeoutError) for one in _with_causes(error)):
         return ToolFailed("NETWORK", f"{what}: Redis did not answer within {timeout:g} s")
     if isinstance(error, exceptions.AuthenticationError | exceptions.AuthorizationError | exceptions.NoPermissionError):
         return ToolFailed("PERMISSION_DENIED", f"{what}: Redis does not accept the login")
@@ -204,3 +204,10 @@ def as_tool_failure(error: Exception, what: str, timeout: float) -> ToolFailed:
     if isinstance(error, exceptions.OutOfMemoryError):
         return ToolFailed("IO", f"{what}: Redis has no memory left")
     return ToolFailed("IO", f"{what}: Redis refused the request")
+
+
+def _with_causes(error: BaseException | None) -> Iterator[BaseException]:
+    """The error and what led to it: a time limit that is exceeded while connecting shows as a lost connection."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
