@@ -1,35 +1,73 @@
-"""What outlives a call: the output cache, todos, subagents, and the keys handlers find them by."""
+"""What outlives a call: the output cache, todos, approvals, locks, subagents, and the keys handlers find them by.
+
+Each store is a small interface with a default in files (``FileTodoStore``, ...) and one in Redis (``RedisStores``).
+"""
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from toolkit.runtime.output.cache.cached_output import CachedLine as CachedLine
+    from toolkit.runtime.output.cache.cached_output import CachedOutput as CachedOutput
+    from toolkit.runtime.output.cache.index import LineIndex as LineIndex
+    from toolkit.runtime.output.cache.interface import AsyncOutputCache as AsyncOutputCache
+    from toolkit.runtime.output.cache.interface import CountingWriter as CountingWriter
+    from toolkit.runtime.output.cache.interface import OutputCache as OutputCache
+    from toolkit.runtime.output.cache.interface import OutputWriter as OutputWriter
+    from toolkit.runtime.output.cache.interface import not_kept as not_kept
     from toolkit.runtime.output.cache.store import FileOutputCache as FileOutputCache
-    from toolkit.runtime.output.cache.store import OutputCache as OutputCache
-    from toolkit.runtime.output.cache.store import OutputWriter as OutputWriter
     from toolkit.runtime.stores.approvals import ApprovalStore as ApprovalStore
+    from toolkit.runtime.stores.approvals import AsyncApprovalStore as AsyncApprovalStore
     from toolkit.runtime.stores.approvals import FileApprovalStore as FileApprovalStore
-    from toolkit.runtime.stores.approvals import MemoryApprovalStore as MemoryApprovalStore
     from toolkit.runtime.stores.keys import APPROVAL_STORE as APPROVAL_STORE
     from toolkit.runtime.stores.keys import OUTPUT_CACHE as OUTPUT_CACHE
     from toolkit.runtime.stores.keys import SUBAGENT_RUNNER as SUBAGENT_RUNNER
     from toolkit.runtime.stores.keys import TODO_STORE as TODO_STORE
+    from toolkit.runtime.stores.locks import AsyncWriteLocks as AsyncWriteLocks
+    from toolkit.runtime.stores.locks import FileWriteLocks as FileWriteLocks
+    from toolkit.runtime.stores.locks import WriteLocks as WriteLocks
+    from toolkit.runtime.stores.locks import hold_lock as hold_lock
+    from toolkit.runtime.stores.redis.approvals import AsyncRedisApprovalStore as AsyncRedisApprovalStore
+    from toolkit.runtime.stores.redis.approvals import RedisApprovalStore as RedisApprovalStore
+    from toolkit.runtime.stores.redis.locks import AsyncRedisWriteLocks as AsyncRedisWriteLocks
+    from toolkit.runtime.stores.redis.locks import RedisWriteLocks as RedisWriteLocks
+    from toolkit.runtime.stores.redis.outputs import RedisOutputCache as RedisOutputCache
+    from toolkit.runtime.stores.redis.server import AsyncRedisServer as AsyncRedisServer
+    from toolkit.runtime.stores.redis.server import RedisServer as RedisServer
+    from toolkit.runtime.stores.redis.stores import AsyncRedisStores as AsyncRedisStores
+    from toolkit.runtime.stores.redis.stores import RedisStores as RedisStores
+    from toolkit.runtime.stores.redis.todos import AsyncRedisTodoStore as AsyncRedisTodoStore
+    from toolkit.runtime.stores.redis.todos import RedisTodoStore as RedisTodoStore
     from toolkit.runtime.stores.subagent import SubagentRequest as SubagentRequest
     from toolkit.runtime.stores.subagent import SubagentResult as SubagentResult
     from toolkit.runtime.stores.subagent import SubagentRunner as SubagentRunner
-    from toolkit.runtime.stores.todos import FileTodoStore as FileTodoStore
+    from toolkit.runtime.stores.todo_files import FileTodoStore as FileTodoStore
+    from toolkit.runtime.stores.todos import AsyncTodoStore as AsyncTodoStore
     from toolkit.runtime.stores.todos import MemoryTodoStore as MemoryTodoStore
     from toolkit.runtime.stores.todos import Todo as Todo
     from toolkit.runtime.stores.todos import TodoStore as TodoStore
+    from toolkit.runtime.stores.waiting import wait_for as wait_for
 else:
     from toolkit.lazy_exports import lazy_exports
 
     __all__, __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            "toolkit.runtime.stores.keys": "APPROVAL_STORE OUTPUT_CACHE TODO_STORE SUBAGENT_RUNNER",
-            "toolkit.runtime.output.cache.store": "OutputCache FileOutputCache OutputWriter",
-            "toolkit.runtime.stores.todos": "Todo TodoStore FileTodoStore MemoryTodoStore",
-            "toolkit.runtime.stores.approvals": "ApprovalStore FileApprovalStore MemoryApprovalStore",
+            "toolkit.runtime.output.cache.interface": "OutputCache AsyncOutputCache OutputWriter CountingWriter not_kept",
+            "toolkit.runtime.output.cache.cached_output": "CachedOutput CachedLine",
+            "toolkit.runtime.output.cache.index": "LineIndex",
+            "toolkit.runtime.output.cache.store": "FileOutputCache",
+            "toolkit.runtime.stores.keys": "OUTPUT_CACHE TODO_STORE APPROVAL_STORE SUBAGENT_RUNNER",
+            "toolkit.runtime.stores.todos": "Todo TodoStore AsyncTodoStore MemoryTodoStore",
+            "toolkit.runtime.stores.todo_files": "FileTodoStore",
+            "toolkit.runtime.stores.approvals": "ApprovalStore AsyncApprovalStore FileApprovalStore",
+            "toolkit.runtime.stores.locks": "WriteLocks AsyncWriteLocks FileWriteLocks hold_lock",
+            "toolkit.runtime.stores.waiting": "wait_for",
             "toolkit.runtime.stores.subagent": "SubagentRequest SubagentResult SubagentRunner",
+            "toolkit.runtime.stores.redis.stores": "RedisStores AsyncRedisStores",
+            "toolkit.runtime.stores.redis.todos": "RedisTodoStore AsyncRedisTodoStore",
+            "toolkit.runtime.stores.redis.approvals": "RedisApprovalStore AsyncRedisApprovalStore",
+            "toolkit.runtime.stores.redis.locks": "RedisWriteLocks AsyncRedisWriteLocks",
+            "toolkit.runtime.stores.redis.outputs": "RedisOutputCache",
+            "toolkit.runtime.stores.redis.server": "RedisServer AsyncRedisServer",
         },
     )

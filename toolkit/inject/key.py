@@ -14,31 +14,41 @@ Factory: TypeAlias = Callable[..., Any]
 """Makes a value: a function, sync or async, or a generator, which continues when the value is no longer needed. Its own
 parameters may be injected, too."""
 
+Adapt: TypeAlias = Callable[[Any], Any] | None
+
 
 class DependencyKey(Generic[T]):
     """Names a dependency, and how to make it.
 
-    ``ToolkitContext(overrides={key.id: factory})`` replaces its factory.
+    ``ToolkitContext(overrides={key.id: factory})`` replaces its factory. ``adapt`` gets every value that a factory made,
+    and returns what handlers get.
 
     >>> CLOCK = DependencyKey("clock", lambda: "12:00")
     >>> CLOCK
     DependencyKey('clock')
     """
 
-    __slots__ = ("create", "id", "lifetime")
+    __slots__ = ("adapt", "create", "id", "lifetime")
 
     @overload
-    def __init__(self, id: str, create: Callable[..., AsyncIterator[T]], *, lifetime: Lifetime = ...) -> None: ...
+    def __init__(
+        self, id: str, create: Callable[..., AsyncIterator[T]], *, lifetime: Lifetime = ..., adapt: Adapt = ...
+    ) -> None: ...
     @overload
-    def __init__(self, id: str, create: Callable[..., Iterator[T]], *, lifetime: Lifetime = ...) -> None: ...
+    def __init__(
+        self, id: str, create: Callable[..., Iterator[T]], *, lifetime: Lifetime = ..., adapt: Adapt = ...
+    ) -> None: ...
     @overload
-    def __init__(self, id: str, create: Callable[..., Awaitable[T]], *, lifetime: Lifetime = ...) -> None: ...
+    def __init__(
+        self, id: str, create: Callable[..., Awaitable[T]], *, lifetime: Lifetime = ..., adapt: Adapt = ...
+    ) -> None: ...
     @overload
-    def __init__(self, id: str, create: Callable[..., T], *, lifetime: Lifetime = ...) -> None: ...
-    def __init__(self, id: str, create: Factory, *, lifetime: Lifetime = "call") -> None:
+    def __init__(self, id: str, create: Callable[..., T], *, lifetime: Lifetime = ..., adapt: Adapt = ...) -> None: ...
+    def __init__(self, id: str, create: Factory, *, lifetime: Lifetime = "call", adapt: Adapt = None) -> None:
         self.id: Final = id
         self.create: Final = create
         self.lifetime: Final = lifetime
+        self.adapt: Final = adapt
 
     def __repr__(self) -> str:
         return f"DependencyKey({self.id!r})"

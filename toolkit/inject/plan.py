@@ -10,7 +10,7 @@ from types import FunctionType
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from toolkit.errors import SetupError
-from toolkit.inject.key import DependencyKey, Depends, Factory, Lifetime
+from toolkit.inject.key import Adapt, DependencyKey, Depends, Factory, Lifetime
 
 Kind: TypeAlias = Literal["value", "async", "generator", "async generator"]
 
@@ -27,10 +27,17 @@ class DependencyNode:
     ``needs_loop``: whether it, or something it needs, must be awaited.
     """
 
-    __slots__ = ("factory", "id", "kind", "lifetime", "needs", "needs_loop")
+    __slots__ = ("adapt", "factory", "id", "kind", "lifetime", "needs", "needs_loop")
 
     def __init__(
-        self, id: str, factory: Factory, kind: Kind, lifetime: Lifetime, needs: Needs, needs_loop: bool
+        self,
+        id: str,
+        factory: Factory,
+        kind: Kind,
+        lifetime: Lifetime,
+        needs: Needs,
+        needs_loop: bool,
+        adapt: Adapt = None,
     ) -> None:
         self.id: Final = id
         self.factory: Final = factory
@@ -38,6 +45,7 @@ class DependencyNode:
         self.lifetime: Final = lifetime
         self.needs: Final = needs
         self.needs_loop: Final = needs_loop
+        self.adapt: Final = adapt
 
 
 Needs: TypeAlias = tuple[tuple[str, DependencyNode | Given], ...]
@@ -108,7 +116,8 @@ class Planner:
         if known is None:
             factory = self.overrides.get(id) or (source.create if isinstance(source, DependencyKey) else source)
             kept = lifetime or (source.lifetime if isinstance(source, DependencyKey) else "call")
-            known = self._make_node(id, factory, kept, (*above, (identity, id)))
+            adapt = source.adapt if isinstance(source, DependencyKey) else None
+            known = self._make_node(id, factory, kept, (*above, (identity, id)), adapt)
             self._nodes[identity] = known
         if lifetime is not None and known.lifetime != lifetime:
             raise SetupError(
@@ -125,7 +134,12 @@ class Planner:
             )
 
     def _make_node(
-        self, id: str, factory: Factory, lifetime: Lifetime, path: tuple[tuple[object, str], ...]
+        self,
+        id: str,
+        factory: Factory,
+        lifetime: Lifetime,
+        path: tuple[tuple[object, str], ...],
+        adapt: Adapt,
     ) -> DependencyNode:
         needs = self._find_needs(factory, 0, path, may_leave=False)
         for name, need in needs:
@@ -138,7 +152,7 @@ class Planner:
         waits = kind in ("async", "async generator") or any(
             isinstance(need, DependencyNode) and need.needs_loop for _, need in needs
         )
-        return DependencyNode(id, factory, kind, lifetime, needs, waits)
+        return DependencyNode(id, factory, kind, lifetime, needs, waits, adapt)
 
     def _find_needs(
         self, function: Callable[..., Any], skip: int, path: tuple[tuple[object, str], ...], *, may_leave: bool

@@ -38,6 +38,8 @@ class DependencyScope:
         self._pending: dict[DependencyNode, Future[None]] = {}
         self._closers: list[tuple[DependencyNode, Callable[..., Any]]] = []
         self._lock = threading.Lock()
+        self.is_closed = False
+        """Whether it was closed: what is made later is not closed by anybody."""
 
     def resolve(self, node: DependencyNode) -> Any:
         """The value of a node that needs no loop."""
@@ -77,6 +79,7 @@ class DependencyScope:
         all are closed, because its work (a commit, for example) was not done.
         """
         failed: BaseException | None = None
+        self.is_closed = True
         while self._closers:
             node, leave = self._closers.pop()
             try:
@@ -158,7 +161,7 @@ class DependencyScope:
             value = node.factory(**arguments)
             if node.kind == "async":
                 value = await value
-        return value
+        return value if node.adapt is None else node.adapt(value)
 
 
 class Dependencies(Mapping[str, Any]):

@@ -10,6 +10,7 @@
 - ``turn``, ``call``, ``refusal``, ``cut_off``, ``failure``: turns of a script
 - ``Transcript``, ``render_transcript``: a conversation as a readable text, compared with a file next to the test
 - ``AdapterLaws``, ``PackLaws``: tests that every adapter and every pack must pass; subclass them
+- ``OutputCacheLaws``, ``TodoStoreLaws``, ``ApprovalStoreLaws``, ``WriteLockLaws``: the same for stores
 - ``toolkit.testing.laws``: the laws of adapters one by one, as functions
 
 The fixtures (``toolkit``, ``async_toolkit``, ``scripted_model``, ``transcript``) are in ``toolkit.testing.plugin``, which
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
     from toolkit.testing.scripted_model import MakeAsyncScriptedModel as MakeAsyncScriptedModel
     from toolkit.testing.scripted_model import MakeScriptedModel as MakeScriptedModel
     from toolkit.testing.scripted_model import ScriptedModel as ScriptedModel
+    from toolkit.testing.store_laws.approvals import ApprovalStoreLaws as ApprovalStoreLaws
+    from toolkit.testing.store_laws.locks import WriteLockLaws as WriteLockLaws
+    from toolkit.testing.store_laws.outputs import OutputCacheLaws as OutputCacheLaws
+    from toolkit.testing.store_laws.todos import TodoStoreLaws as TodoStoreLaws
     from toolkit.testing.transcript import Transcript as Transcript
     from toolkit.testing.transcript_text import render_transcript as render_transcript
     from toolkit.testing.turns import call as call
@@ -44,6 +49,10 @@ else:
             ".pack_laws": "PackLaws",
             ".script": "ModelRequest Turn",
             ".scripted_model": "AsyncScriptedModel MakeAsyncScriptedModel MakeScriptedModel ScriptedModel",
+            ".store_laws.approvals": "ApprovalStoreLaws",
+            ".store_laws.locks": "WriteLockLaws",
+            ".store_laws.outputs": "OutputCacheLaws",
+            ".store_laws.todos": "TodoStoreLaws",
             ".transcript": "Transcript",
             ".transcript_text": "render_transcript",
             ".turns": "call cut_off failure refusal turn",

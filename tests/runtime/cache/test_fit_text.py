@@ -98,9 +98,9 @@ def test_most_of_the_limit_is_used() -> None:
         ),
         (
             "a\n" * 9, 8, None,
-            "a\na\n[10 of 18 bytes omitted here, lines 3-7 of 9; they could not be stored: call the tool again for a smaller part]\na\na\n",
+            "a\na\n[10 of 18 bytes omitted here, lines 3-7 of 9; they could not be stored; the call has run, so repeat it only if that is harmless]\na\na\n",
         ),
-        ("one\ntwo", 0, None, "[7 of 7 bytes omitted here, lines 1-2 of 2; they could not be stored: call the tool again for a smaller part]\n"),
+        ("one\ntwo", 0, None, "[7 of 7 bytes omitted here, lines 1-2 of 2; they could not be stored; the call has run, so repeat it only if that is harmless]\n"),
         ("one\ntwo", 7, REF, "one\ntwo"),
         ("", 0, REF, ""),
     ],

@@ -15,7 +15,6 @@ from toolkit import FileOutputCache
 from toolkit.runtime.output.cache import CachedOutput
 from toolkit.runtime.output.cache.cached_output import MAX_LINE_CHARACTERS
 from toolkit.runtime.output.cache.index import STRETCH, LineIndex, position_of
-from toolkit.runtime.output.cache.record import Facts
 
 
 class Counted:
@@ -26,7 +25,7 @@ class Counted:
         index.feed(data)
         self.data = data
         self.read_bytes = 0
-        self.output = CachedOutput(Facts(0.0, index.size, index.lines, 0, "t", None), index.marks, self.read)
+        self.output = CachedOutput(self.read, size=index.size, total_lines=index.lines, marks=index.marks, tool="t")
 
     def read(self, position: int, size: int) -> bytes:
         piece = self.data[position : position + size]

@@ -12,7 +12,7 @@ from toolkit.generated import ToolOutputCacheInput, ToolOutputCacheOutput
 from toolkit.inject.key import Depends
 from toolkit.runtime.context.tool_context import ToolContext
 from toolkit.runtime.output.cache.cached_output import CachedLine, CachedOutput
-from toolkit.runtime.output.cache.store import OutputCache
+from toolkit.runtime.output.cache.interface import OutputCache
 from toolkit.runtime.stores.keys import OUTPUT_CACHE
 from toolkit.visible import escape_hidden
 from toolkit.wire.content import ContentBlock

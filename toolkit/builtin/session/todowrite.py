@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from itertools import count
-from typing import Annotated
+from typing import Annotated, Final
 
 from toolkit.builtin.session.todo_list import count_todos, fields_of, format_list
 from toolkit.errors import InvalidArguments, ToolFailed
@@ -16,24 +16,38 @@ from toolkit.runtime.context.tool_context import ToolContext
 from toolkit.runtime.stores.keys import TODO_STORE
 from toolkit.runtime.stores.todos import Todo, TodoStore
 
+_ATTEMPTS: Final = 20
+
 
 def run(args: TodowriteInput, ctx: ToolContext, store: Annotated[TodoStore, Depends(TODO_STORE)]) -> TodowriteOutput:
-    before = _read_previous(store, ctx.session_id)
-    todos = list(_assign_ids(args, before))
-    active = [todo.id for todo in todos if todo.status == "in_progress"]
-    if len(active) > 1:
-        raise InvalidArguments(f"at most one todo may be in_progress, but these are: {', '.join(active)}")
-    if todos != before:
-        store.write(ctx.session_id, todos)
+    before, todos = _replace_list(args, store, ctx)
     rows = [TodowriteOutputTodo(**fields_of(todo)) for todo in todos]
     return TodowriteOutput(todos=rows, counts=TodowriteOutputCounts(**count_todos(todos)), changed=todos != before)
 
 
-def _read_previous(store: TodoStore, session_id: str) -> list[Todo]:
-    try:
-        return store.read(session_id)
-    except ToolFailed:  # damaged; writing a new list repairs it
-        return []
+def _replace_list(args: TodowriteInput, store: TodoStore, ctx: ToolContext) -> tuple[list[Todo], list[Todo]]:
+    """The lists before and after. The ids of the new one depend on the old one, so they are assigned again if somebody else
+    has replaced it meanwhile."""
+    for _ in range(_ATTEMPTS):
+        ctx.signal.check()
+        try:
+            before = store.read(ctx.session_id)
+        except ToolFailed:  # damaged; writing a new list repairs it
+            todos = _new_list(args, [])
+            store.write(ctx.session_id, todos)
+            return [], todos
+        todos = _new_list(args, before)
+        if todos == before or store.swap(ctx.session_id, before, todos):
+            return before, todos
+    raise ToolFailed("CONFLICT", "the todo list of this session is being changed by somebody else; try again")
+
+
+def _new_list(args: TodowriteInput, before: list[Todo]) -> list[Todo]:
+    todos = list(_assign_ids(args, before))
+    active = [todo.id for todo in todos if todo.status == "in_progress"]
+    if len(active) > 1:
+        raise InvalidArguments(f"at most one todo may be in_progress, but these are: {', '.join(active)}")
+    return todos
 
 
 def _assign_ids(args: TodowriteInput, before: list[Todo]) -> Iterator[Todo]:

@@ -70,8 +70,10 @@ class AsyncRunner(View):
         ctx = ToolContext()._open(tool, core, call_id, signal, options.notify)
         try:
             if call.request is not None or record is not None or options.answered is not None:
-                answer = self._given_answer(call)
-                if call.request is not None and answer is None:
+                answer = None
+                if options.answered is not None:
+                    answer = await self._off_loop(partial(self._take_answer, call, options.answered))
+                elif call.request is not None:
                     answer = await self._ask(call, call.request, signal)
                 response = core.settle(call, answer, ctx)
                 if response is not None:
@@ -90,6 +92,8 @@ class AsyncRunner(View):
                 value = await await_contained(value)
             if ctx._scope is not None:
                 await ctx._scope.close_async()
+            if ctx._writer is not None:
+                await ctx._writer.finish_async()
             message = steps.conclude(tool, value, ctx, call.repairs)
             return message if self._on_result is None and record is None else self._deliver(message, record)
         except BaseException as error:
@@ -186,7 +190,7 @@ class AsyncRunner(View):
 
     async def resume(self, suspended: SuspendedCall, answer: Answer) -> ToolMessage[Any, Any]:
         """The same as ``Toolkit.resume``, awaited."""
-        view = await self._off_loop(lambda: self._view_to_resume(suspended, answer))
+        view = self._view_to_resume(suspended, answer)
         return await view._run(suspended.tool_name, suspended.arguments, suspended.call_id)
 
     async def call(self, call: ToolCall) -> ToolResult:
@@ -203,7 +207,7 @@ class AsyncRunner(View):
                 message = await self._run(call.name, arguments, call.id, is_text=text is not None)
             else:
                 message = await run(self, given, call.id)
-            return message.to_result(call.id)
+            return await message.to_result_async(call.id)
         except Exception as error:  # also of the tool's own text form
             return steps.error_result(error, call.id, call.name)
 

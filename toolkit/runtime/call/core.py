@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from toolkit.runtime.catalog.handler_parts import HandlerParts
     from toolkit.runtime.context.concurrency import Concurrency
     from toolkit.runtime.functions.define import FunctionTool
-    from toolkit.runtime.output.cache.store import OutputCache
+    from toolkit.runtime.output.cache.interface import OutputCache
     from toolkit.runtime.programs.calls import ProgramOrigin
     from toolkit.runtime.stores.approvals import ApprovalStore
     from toolkit.runtime.tracing.calls import TracedCalls, TracedRecord
@@ -528,6 +528,8 @@ def _make_cache_opener(scope: DependencyScope, planner: Planner) -> Callable[[],
         from toolkit.runtime.stores.keys import OUTPUT_CACHE
 
         cache: OutputCache = scope.resolve(planner.node(OUTPUT_CACHE))
+        if scope.is_closed:
+            cache.close()  # it can still be used, but nobody would close what it opens
         return cache
 
     return open_cache

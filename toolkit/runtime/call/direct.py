@@ -127,6 +127,8 @@ def make_run_async(tool: Tool, resources: Resources) -> RunAsync:
                 value = await value
             if ctx._scope is not None:
                 await ctx._scope.close_async()
+            if ctx._writer is not None:
+                await ctx._writer.finish_async()
             return steps.conclude(tool, value, ctx)
         except BaseException as error:
             ctx._drop_output()

@@ -71,8 +71,10 @@ class Runner(View, Closeable):
         ctx = ToolContext()._open(tool, core, call_id, signal, options.notify)
         try:
             if call.request is not None or record is not None or options.answered is not None:
-                answer = self._given_answer(call)
-                if call.request is not None and answer is None:
+                answer = None
+                if options.answered is not None:
+                    answer = self._take_answer(call, options.answered)
+                elif call.request is not None:
                     answer = self._ask(call, call.request, signal, can_end=limited)
                 response = core.settle(call, answer, ctx)
                 if response is not None:

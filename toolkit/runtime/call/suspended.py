@@ -94,10 +94,10 @@ class Suspend:
 
 @dataclass(frozen=True, slots=True)
 class GivenAnswer:
-    """The answer to a call that was suspended, and the digest of what was shown."""
+    """The answer to a call that was suspended."""
 
     answer: Answer
-    digest: str
+    suspended: SuspendedCall
 
 
 class ApprovalPending(ToolNotAllowed):
@@ -126,44 +126,33 @@ def suspend(request: ApprovalRequest, wish: Suspend, store: ApprovalStore, fs: S
         preview.diff,
         preview.cwd,
     )
-    store.put(suspended.id, lasting_digest(request, fs), seconds=wish.seconds)
+    digest = lasting_digest(request, fs)
+    store.put(suspended.session_id, suspended.id, suspended.to_json(), digest=digest, seconds=wish.seconds)
     if wish.save is not None:
         wish.save(suspended)
     message = f"{request.tool_name!r} waits for the approval of a person; nothing was run. Go on with something else"
     return ApprovalPending(message, suspended)
 
 
-def take_approval(suspended: SuspendedCall, store: ApprovalStore) -> str:
-    """The digest of what was shown, for the first who asks; raises for everybody else."""
-    digest = store.take(suspended.id)
-    if digest is None:
+def take_answer(request: ApprovalRequest, fs: SandboxFS | None, given: GivenAnswer, store: ApprovalStore) -> Answer:
+    """The answer, for the first who asks; raises for everybody else, and if the call is not the one that was shown."""
+    waiting = given.suspended
+    if store.take(waiting.session_id, waiting.id, digest=lasting_digest(request, fs)) is None:
         raise ToolNotAllowed(
-            f"the approval of {suspended.tool_name!r} was used already, has expired, or is not known here;"
-            " call the tool again",
-            tool_name=suspended.tool_name,
-        )
-    return digest
-
-
-def answer_given(request: ApprovalRequest, fs: SandboxFS | None, given: GivenAnswer) -> Answer:
-    """The answer; raises if the call is not the one that was shown, or if a file that it touches is different by now."""
-    if lasting_digest(request, fs) != given.digest:
-        raise ToolNotAllowed(
-            f"{request.tool_name!r} is not what was shown to be approved: its arguments, or a file that it touches,"
-            " have changed; call the tool again",
+            f"{request.tool_name!r} does not run: it is not what was shown to be approved (its arguments, or a file that it"
+            " touches, have changed), or the approval was used already, has expired, or is not known here; call the tool"
+            " again",
             tool_name=request.tool_name,
         )
     return given.answer
 
 
-def apply_unasked(tool_name: str, answer: Answer) -> None:
-    """An answer to a call about which the policy does not ask any more: raises unless it is a plain yes."""
-    from toolkit.runtime.call.approval import Approve, Deny
-
-    if isinstance(answer, Approve):
-        return
-    words = f": {answer.words}" if isinstance(answer, Deny) and answer.words else ""
-    raise ToolNotAllowed(f"{tool_name!r} was not approved{words}", tool_name=tool_name)
+def not_asked(tool_name: str) -> ToolNotAllowed:
+    """The refusal of an answer to a call about which the policy does not ask any more."""
+    return ToolNotAllowed(
+        f"the policy does not ask about this call of {tool_name!r} any more, so there is nothing to resume; call the tool",
+        tool_name=tool_name,
+    )
 
 
 def lasting_digest(request: ApprovalRequest, fs: SandboxFS | None) -> str:

@@ -184,23 +184,18 @@ class View:
         return message
 
     def _view_to_resume(self, suspended: SuspendedCall, answer: Answer) -> Self:
-        """A view for the one call that was suspended. From here on its approval is used, whatever happens."""
-        from toolkit.runtime.call.suspended import GivenAnswer, take_approval
+        """A view for the one call that was suspended."""
+        from toolkit.runtime.call.suspended import GivenAnswer
 
-        digest = take_approval(suspended, self._core.approvals())
-        return self._with(self._options._replace(answered=GivenAnswer(answer, digest)))
+        return self._with(self._options._replace(answered=GivenAnswer(answer, suspended)))
 
-    def _given_answer(self, call: PreparedCall) -> Answer | None:
-        """The answer with which a suspended call is resumed; None for any other call."""
-        given = self._options.answered
-        if given is None:
-            return None
-        from toolkit.runtime.call.suspended import answer_given, apply_unasked
+    def _take_answer(self, call: PreparedCall, given: GivenAnswer) -> Answer:
+        """The answer with which a suspended call is resumed. From here on it is used, whatever happens."""
+        from toolkit.runtime.call.suspended import not_asked, take_answer
 
-        if call.request is not None:
-            return answer_given(call.request, call.tool.preview_fs, given)
-        apply_unasked(call.tool.name, given.answer)
-        return None
+        if call.request is None:
+            raise not_asked(call.tool.name)
+        return take_answer(call.request, call.tool.preview_fs, given, self._core.approvals())
 
     def _read_reply(self, reply: Reply, request: ApprovalRequest, call: PreparedCall) -> Answer:
         """The answer of an approver; ends the call if there is none yet."""

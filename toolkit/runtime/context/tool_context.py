@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from toolkit.runtime.context.signals import CancelSignal
     from toolkit.runtime.context.toolkit_context import ToolkitContext
     from toolkit.runtime.functions.standalone import StandaloneContext
-    from toolkit.runtime.output.cache.store import OutputWriter
+    from toolkit.runtime.output.cache.interface import OutputWriter
+    from toolkit.runtime.output.contained_writer import ContainedWriter
     from toolkit.runtime.programs.for_handlers import CallPrograms
     from toolkit.runtime.signatures.tool_texts import ToolTexts
     from toolkit.wire.content import ContentBlock
@@ -56,7 +57,7 @@ class ToolContext:
     _metadata: dict[str, object] | None = None
     _attachments: tuple[ContentBlock, ...] = ()
     _scope: DependencyScope | None = None
-    _writer: OutputWriter | None = None
+    _writer: ContainedWriter | None = None
 
     # There is no constructor, because it would take longer than everything else that makes a context.
     def _open(
@@ -283,7 +284,9 @@ class ToolContext:
         """
         if self._writer is None:
             self._is_used = True
-            self._writer = self._core.output_cache().writer(self.session_id, tool=self.tool_name)
+            from toolkit.runtime.output.contained_writer import ContainedWriter
+
+            self._writer = ContainedWriter(self._core.output_cache, self.session_id, self.tool_name)
         return self._writer
 
     def _drop_output(self) -> None:

@@ -144,7 +144,7 @@ async def execute_async(tool: CodeTool, arguments: str | Mapping[str, object], c
         ready = await tool.load_async(ctx._core.context) if isinstance(tool, LazyTool) else tool
         text = call.unread_text
         view, given = _make_view(AsyncRunner, ready, ctx), call.arguments if text is None else text
-        return (await view._run(call.name, given, id, is_text=text is not None)).to_result(id)
+        return await (await view._run(call.name, given, id, is_text=text is not None)).to_result_async(id)
     except Exception as error:
         return _error_result(error, id, tool.name, ctx)
 

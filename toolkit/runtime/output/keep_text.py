@@ -6,8 +6,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from toolkit.runtime.output.cache.store import OutputCache, OutputWriter
+    from toolkit.runtime.output.cache.interface import OutputCache
+    from toolkit.runtime.output.contained_writer import ContainedWriter
     from toolkit.wire.content import ContentBlock
+
+ABOUT_REPEATING: Final = "the call has run, so repeat it only if that is harmless"
+"""What a model must know when the rest of an output is lost: a command that ran must not run again because of that."""
 
 WORTH_KEEPING: Final = 512
 """Characters below which a text is not kept: the note that could replace it is hardly shorter."""
@@ -22,6 +26,8 @@ class ShownText(NamedTuple):
     text: str
     ref: str | None
     is_cut: bool
+    problem: str | None = None
+    """Why a text that is only shown in part is not kept, if it is not: for the program, not for the model."""
     is_pending: bool = False
     """Whether the text is shown whole and is not kept yet: it is when somebody asks for its ref. Most are never asked for,
     and keeping one takes ten times as long as a call."""
@@ -33,17 +39,18 @@ class StreamedOutput(NamedTuple):
     ref: str | None
     size: int
     lines: int
+    problem: str | None = None
 
     @classmethod
-    def finish(cls, writer: OutputWriter) -> StreamedOutput:
+    def finish(cls, writer: ContainedWriter) -> StreamedOutput:
         size, lines = writer.size, writer.lines
-        return cls(writer.finish(), size, lines)
+        return cls(writer.finish(), size, lines, writer.problem)
 
     def note(self) -> str:
         """A line for the model, below an answer that holds only a part of the output."""
         whole = f"the full output has {self.size} bytes in {self.lines} lines"
         if self.ref is None:
-            return f"[{whole}; it could not be stored: call the tool again for a smaller part]"
+            return f"[{whole}; it could not be stored; {ABOUT_REPEATING}]"
         return (
             f'[{whole}; read it with tool_output_cache or search it with tool_output_cache_grep, ref_id "{self.ref}"]'
         )
@@ -56,47 +63,66 @@ class TextKeeper:
         self._cache = cache
         self._session_id = session_id
         self._tool_name = tool_name
-        self._opened: OutputCache | None = None
+        self._limit: int | None = None
+
+    def shows_at_once(self, text: str, streamed: StreamedOutput | None, media: tuple[ContentBlock, ...]) -> bool:
+        """Whether ``show`` need not wait for the cache: the text is short, or it is known to fit."""
+        if streamed is None and not media and len(text) < WORTH_KEEPING:
+            return True
+        return self._limit is not None and (streamed is not None or len(text) <= self._limit // _MAX_BYTES)
 
     def show(self, text: str, streamed: StreamedOutput | None, media: tuple[ContentBlock, ...]) -> ShownText:
-        """Returns the text as the model should read it; keeps the whole text if that is only a part of it."""
+        """Returns the text as the model should read it; keeps the whole text if that is only a part of it.
+
+        Never fails: what the cache raises costs the ref, and is reported in ``problem``.
+        """
         if streamed is None and not media and len(text) < WORTH_KEEPING:
             return ShownText(text, None, False)
-        cache = self._opened or self._open()
-        limit = cache.text_limit
+        limit = self._limit or self._find_limit()
         if streamed is None and len(text) <= limit // _MAX_BYTES:
-            return ShownText(text, None, False, True)
+            return ShownText(text, None, False, None, True)
         from toolkit.runtime.output.cache.budget import fit_text, shorten
 
         if streamed is not None:
             # The answer is only a part of what was streamed; its line numbers mean nothing in the whole.
             fitted = fit_text(text, limit)
             gap = "\n[omitted here]\n" if fitted.cut_bytes else ""
-            return ShownText(f"{fitted.head}{gap}{fitted.tail}\n{streamed.note()}", streamed.ref, True)
+            shown = f"{fitted.head}{gap}{fitted.tail}\n{streamed.note()}"
+            return ShownText(shown, streamed.ref, True, streamed.problem)
         if not fit_text(text, limit).cut_bytes:
-            return ShownText(text, None, False, True)
-        ref = self._put(cache, text, media)
-        return ShownText(shorten(text, limit, ref), ref, True)
+            return ShownText(text, None, False, None, True)
+        ref, problem = self._put_contained(text, media)
+        return ShownText(shorten(text, limit, ref), ref, True, problem)
 
     def keep(self, shown: ShownText, media: tuple[ContentBlock, ...]) -> ShownText:
         """Keeps a text that was shown whole, if it is not kept yet. Never fails: without a place there is no ref."""
         if not shown.is_pending:
             return shown
-        try:
-            ref = self._put(self._opened or self._open(), shown.text, media)
-        except Exception:
-            # The caller has read the answer already, and asks only for a ref.
-            import logging
-
-            logging.getLogger("toolkit.cache").warning(
-                "an output of %r could not be stored", self._tool_name, exc_info=True
-            )
-            ref = None
+        ref, _ = self._put_contained(shown.text, media)
         return ShownText(shown.text, ref, False)
 
-    def _open(self) -> OutputCache:
-        self._opened = cache = self._cache()
-        return cache
+    def _find_limit(self) -> int:
+        """How many bytes are shown: what the cache says, which must be opened for that."""
+        try:
+            self._limit = self._cache().text_limit
+        except Exception as error:
+            from toolkit.runtime.output.cache.interface import TEXT_LIMIT
+            from toolkit.runtime.output.contained_writer import report_lost
+
+            report_lost(self._tool_name, error)
+            return TEXT_LIMIT
+        return self._limit
+
+    def _put_contained(self, text: str, media: tuple[ContentBlock, ...]) -> tuple[str | None, str | None]:
+        """The ref, or why there is none."""
+        from toolkit.runtime.output.contained_writer import NOT_KEPT, report_lost
+        from toolkit.runtime.stores.waiting import use_store
+
+        try:
+            ref = use_store(lambda: self._put(self._cache(), text, media))
+        except Exception as error:
+            return None, report_lost(self._tool_name, error)
+        return ref, NOT_KEPT if ref is None else None
 
     def _put(self, cache: OutputCache, text: str, media: tuple[ContentBlock, ...]) -> str | None:
         if media:

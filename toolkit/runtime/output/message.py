@@ -92,8 +92,12 @@ class ToolMessage(Generic[NameT_co, ContentT_co]):
 
     @property
     def metadata(self) -> Mapping[str, object]:
-        """What the tool reported to the program."""
-        return {} if self._reported is None else self._reported.metadata or {}
+        """What the tool reported to the program. ``output_not_kept`` says why the rest of a text that was cut is lost."""
+        given = {} if self._reported is None else self._reported.metadata or {}
+        shown = self._shown
+        if shown is None or shown.problem is None:
+            return given
+        return {**given, "output_not_kept": shown.problem}
 
     @property
     def attachments(self) -> tuple[ContentBlock, ...]:
@@ -124,9 +128,42 @@ class ToolMessage(Generic[NameT_co, ContentT_co]):
             self._shown = self._keep(words)
         return self._show().text
 
+    async def text_async(self) -> str:
+        """The same for code in an event loop, which goes on while a long text is being kept."""
+        await self._show_async()
+        return self.text()
+
+    async def to_result_async(self, tool_call_id: str) -> ToolResult:
+        """``to_result`` for code in an event loop, which goes on while a long text is being kept."""
+        write = self._form.to_json
+        if write is not None and self._reported is None and self._shown is None:
+            written = write(self.content)
+            if len(written) < WORTH_KEEPING:
+                return ToolResult(tool_call_id, self.name, "data", from_json(written), None, self.content)
+        await self._show_async()
+        return self.to_result(tool_call_id)
+
+    async def _show_async(self) -> None:
+        """Does what ``_show`` does; waits for the output cache in another thread."""
+        keeper = self._form.keeper
+        if self._shown is not None or keeper is None:
+            return
+        words = self._words()
+        streamed = None if self._reported is None else self._reported.streamed
+        if keeper.shows_at_once(words, streamed, self._media()):
+            self._shown = self._keep(words)
+            return
+        from toolkit.runtime.stores.waiting import use_store_async
+
+        self._shown = await use_store_async(lambda: self._keep(words))
+
+    def _words(self) -> str:
+        """The whole text."""
+        return self._own_text() if self.render is None else self.render(self.content)
+
     def _show(self) -> ShownText:
         if self._shown is None:
-            self._shown = self._keep(self._own_text() if self.render is None else self.render(self.content))
+            self._shown = self._keep(self._words())
         return self._shown
 
     def _keep(self, words: str) -> ShownText:

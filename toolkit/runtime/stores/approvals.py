@@ -1,115 +1,127 @@
-"""What suspended calls are bound to: kept until the call is resumed, then gone."""
+"""The interface of stores for approvals that wait for a person, while no process waits; and the store in files."""
 
 from __future__ import annotations
 
-import hashlib
+import hmac
 import json
-import os
-import secrets
-import threading
 import time
-from contextlib import suppress
-from typing import Final, Protocol
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final, Protocol, runtime_checkable
 
 from toolkit.errors import ToolFailed
+from toolkit.runtime.stores.private_files import PrivateFiles, digest_of, reason_of
 
-_SUFFIX: Final = ".json"
+MAX_APPROVAL_BYTES: Final = 1024 * 1024
+"""How long one suspended call may be, as text."""
+MAX_APPROVALS: Final = 100
+"""How many may wait in one session."""
 
 
+@runtime_checkable
 class ApprovalStore(Protocol):
-    """Keeps the digest of each suspended call. Whoever takes one first has it; nobody else gets it."""
+    """Keeps what was suspended until somebody takes it, once.
 
-    def put(self, id: str, digest: str, *, seconds: float) -> None:
-        """Keeps a digest under an id that was never used before, for so many seconds."""
-
-    def take(self, id: str) -> str | None:
-        """The digest, once; None if it was taken, has expired or was never there."""
-
-
-class MemoryApprovalStore:
-    """Keeps digests in memory, until the process ends.
-
-    >>> store = MemoryApprovalStore()
-    >>> store.put("call", "d1", seconds=60)
-    >>> store.take("call"), store.take("call")
-    ('d1', None)
+    Every operation belongs to a session. Failures are raised as ``ToolFailed``; ``toolkit.testing.ApprovalStoreLaws`` tests
+    a store of your own.
     """
 
-    def __init__(self) -> None:
-        self._kept: dict[str, tuple[str, float]] = {}
-        self._lock = threading.Lock()
+    def put(self, session_id: str, approval_id: str, value: str, *, digest: str, seconds: float) -> bool:
+        """Keeps a text for so many seconds, bound to a digest. False if the id is known, also if it was taken already."""
 
-    def put(self, id: str, digest: str, *, seconds: float) -> None:
-        with self._lock:
-            now = time.time()
-            self._kept = {one: kept for one, kept in self._kept.items() if kept[1] > now}
-            self._kept[id] = (digest, now + seconds)
+    def take(self, session_id: str, approval_id: str, *, digest: str) -> str | None:
+        """The text, for exactly one caller. None if it is unknown, expired or taken already, or if its digest is another
+        one; then it stays."""
 
-    def take(self, id: str) -> str | None:
-        with self._lock:
-            digest, expires = self._kept.pop(id, ("", 0.0))
-        return digest if expires > time.time() else None
+
+class AsyncApprovalStore(Protocol):
+    """An ``ApprovalStore`` whose methods are awaited."""
+
+    async def put(self, session_id: str, approval_id: str, value: str, *, digest: str, seconds: float) -> bool: ...
+
+    async def take(self, session_id: str, approval_id: str, *, digest: str) -> str | None: ...
 
 
 class FileApprovalStore:
-    """One file for each suspended call in a private directory. Taking one is a rename, which only one process can make."""
+    """One file per suspended call in a private directory, which any number of processes may share.
 
-    def __init__(self, directory: str) -> None:
-        self._directory: Final = directory
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     store = FileApprovalStore(folder)
+    ...     store.put("session", "call_1", "the call as JSON", digest="sha256:1f", seconds=3600)
+    ...     store.take("session", "call_1", digest="sha256:1f"), store.take("session", "call_1", digest="sha256:1f")
+    True
+    ('the call as JSON', None)
 
-    def put(self, id: str, digest: str, *, seconds: float) -> None:
-        self._remove_expired()
-        target = self._file(id)
-        draft = f"{target}.{secrets.token_hex(8)}"
+    :param max_bytes: how long one text may be.
+    :param max_per_session: how many may wait in one session.
+    """
+
+    def __init__(
+        self, directory: str, *, max_bytes: int = MAX_APPROVAL_BYTES, max_per_session: int = MAX_APPROVALS
+    ) -> None:
+        self._files: Final = PrivateFiles(directory)
+        self._max_bytes: Final = max_bytes
+        self._max_per_session: Final = max_per_session
+
+    def put(self, session_id: str, approval_id: str, value: str, *, digest: str, seconds: float) -> bool:
+        check_approval(value, seconds, self._max_bytes)
+        waiting, taken = _names(session_id, approval_id)
+        with self._using():
+            if self._files.read(waiting) is not None or self._files.read(taken) is not None:
+                return False
+            if self._files.count(waiting.partition("-")[0]) >= self._max_per_session:
+                raise too_many_approvals(self._max_per_session)
+            expires = time.time() + seconds
+            kept = {"digest": digest, "value": value, "expires": expires}
+            self._files.write(waiting, json.dumps(kept).encode(), expires=expires)
+            return True
+
+    def take(self, session_id: str, approval_id: str, *, digest: str) -> str | None:
+        waiting, taken = _names(session_id, approval_id)
+        with self._using():
+            data = self._files.read(waiting)
+            if data is None or self._files.read(taken) is not None:
+                return None
+            kept: dict[str, Any] = json.loads(data)
+            if not same_digest(kept["digest"], digest):
+                return None
+            # The id stays known until it expires, so that nobody can put it a second time.
+            self._files.write(taken, b"{}", expires=kept["expires"])
+            self._files.remove(waiting)
+            value: str = kept["value"]
+            return value
+
+    @contextmanager
+    def _using(self) -> Iterator[None]:
         try:
-            os.makedirs(self._directory, 0o700, exist_ok=True)
-            with open(draft, "x", encoding="utf-8", opener=_open_private) as file:
-                json.dump({"digest": digest, "expires": time.time() + seconds}, file)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(draft, target)
+            with self._files.locked():
+                yield
         except OSError as error:
-            with suppress(OSError):
-                os.unlink(draft)
-            raise ToolFailed("IO", f"the call could not be put away ({error.strerror}); nothing was run") from error
-
-    def take(self, id: str) -> str | None:
-        mine = f"{self._file(id)}.{secrets.token_hex(8)}"
-        try:
-            os.rename(self._file(id), mine)
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise ToolFailed("IO", f"the approval cannot be read ({error.strerror}); nothing was run") from error
-        try:
-            digest, expires = _read(mine)
-        finally:
-            with suppress(OSError):
-                os.unlink(mine)
-        return digest if expires > time.time() else None
-
-    def _remove_expired(self) -> None:
-        with suppress(OSError):
-            for entry in os.scandir(self._directory):
-                if entry.name.endswith(_SUFFIX) and _read(entry.path)[1] <= time.time():
-                    with suppress(OSError):
-                        os.unlink(entry.path)
-
-    def _file(self, id: str) -> str:
-        # An id may be any text; it must not become a path.
-        name = hashlib.sha256(id.encode("utf-8", "surrogatepass")).hexdigest()
-        return os.path.join(self._directory, f"{name}{_SUFFIX}")
+            raise ToolFailed("IO", f"the store of approvals failed: {reason_of(error)}") from error
 
 
-def _read(path: str) -> tuple[str, float]:
-    """Digest and time of expiry; an unreadable file holds no approval."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            row = json.load(file)
-        return str(row["digest"]), float(row["expires"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return "", 0.0
+def check_approval(value: str, seconds: float, max_bytes: int) -> None:
+    """Raises for what no store keeps."""
+    if not 0 < seconds < float("inf"):
+        raise ValueError(f"an approval must expire: seconds must be a number above 0, not {seconds!r}")
+    size = len(value.encode("utf-8", "surrogatepass"))
+    if size > max_bytes:
+        raise ToolFailed("TOO_LARGE", f"the suspended call takes {size} bytes, but at most {max_bytes} are kept")
 
 
-def _open_private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
+def too_many_approvals(limit: int) -> ToolFailed:
+    """The error for a session in which too many wait."""
+    words = f"{limit} approvals wait in this session already; answer some of them, or let them expire"
+    return ToolFailed("TOO_LARGE", words)
+
+
+def same_digest(one: str, other: str) -> bool:
+    """Compares without revealing how much of it is right."""
+    return hmac.compare_digest(one.encode("utf-8", "surrogatepass"), other.encode("utf-8", "surrogatepass"))
+
+
+def _names(session_id: str, approval_id: str) -> tuple[str, str]:
+    """The files of a text that waits, and of one that was taken."""
+    rest = f"{digest_of(session_id)[:32]}-{digest_of(approval_id)[:32]}"
+    return f"waiting.{rest}", f"taken.{rest}"

@@ -9,11 +9,14 @@ from typing import Any, Final
 from toolkit.errors import SetupError
 from toolkit.inject.key import DependencyKey
 from toolkit.runtime.context.toolkit_context import ToolkitContext
+from toolkit.runtime.output.cache.interface import AsyncOutputCache, OutputCache
 from toolkit.runtime.output.cache.null_cache import NullCache
-from toolkit.runtime.output.cache.store import FileOutputCache, OutputCache
+from toolkit.runtime.output.cache.store import FileOutputCache
 from toolkit.runtime.stores.approvals import ApprovalStore, FileApprovalStore
 from toolkit.runtime.stores.subagent import SubagentRunner
-from toolkit.runtime.stores.todos import FileTodoStore, TodoStore
+from toolkit.runtime.stores.todo_files import FileTodoStore
+from toolkit.runtime.stores.todos import TodoStore
+from toolkit.runtime.stores.waiting import as_blocking
 
 logger: Final = logging.getLogger("toolkit")
 
@@ -29,6 +32,15 @@ def _outputs(context: ToolkitContext[Any]) -> Iterator[OutputCache]:
     cache.close()
 
 
+def _as_blocking_cache(cache: Any) -> OutputCache:
+    if isinstance(cache, AsyncOutputCache):
+        from toolkit.runtime.output.cache.blocking_cache import BlockingCache
+
+        return BlockingCache(cache)
+    given: OutputCache = cache
+    return given
+
+
 def _todos(context: ToolkitContext[Any]) -> TodoStore:
     return FileTodoStore(context.state.folder("todos"))
 
@@ -41,14 +53,18 @@ def _no_runner() -> SubagentRunner | None:
     return None
 
 
-OUTPUT_CACHE: Final[DependencyKey[OutputCache]] = DependencyKey("output_cache", _outputs, lifetime="run")
+OUTPUT_CACHE: Final[DependencyKey[OutputCache]] = DependencyKey(
+    "output_cache", _outputs, lifetime="run", adapt=_as_blocking_cache
+)
 """Keeps whole outputs; by default in files in the state directory."""
 
-TODO_STORE: Final[DependencyKey[TodoStore]] = DependencyKey("todo_store", _todos, lifetime="run")
+TODO_STORE: Final[DependencyKey[TodoStore]] = DependencyKey("todo_store", _todos, lifetime="run", adapt=as_blocking)
 """Keeps todo lists; by default in files in the state directory."""
 
-APPROVAL_STORE: Final[DependencyKey[ApprovalStore]] = DependencyKey("approval_store", _approvals, lifetime="run")
-"""Keeps what suspended calls are bound to; by default in files in the state directory."""
+APPROVAL_STORE: Final[DependencyKey[ApprovalStore]] = DependencyKey(
+    "approval_store", _approvals, lifetime="run", adapt=as_blocking
+)
+"""Keeps suspended approvals; by default in files in the state directory."""
 
 SUBAGENT_RUNNER: Final[DependencyKey[SubagentRunner | None]] = DependencyKey(
     "subagent_runner", _no_runner, lifetime="run"

@@ -1,19 +1,19 @@
-"""The todo list of a session, and the stores that keep it."""
+"""The todo list of a session, and the interface of the stores that keep it."""
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
-import secrets
 import threading
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Final, Literal, Protocol, TypeAlias
+from typing import Final, Literal, Protocol, TypeAlias, runtime_checkable
 
 from toolkit.errors import ToolFailed
 
 TodoStatus: TypeAlias = Literal["pending", "in_progress", "completed", "cancelled"]
+
+MAX_TODO_BYTES: Final = 256 * 1024
+"""How long the list of one session may be, written as JSON, unless a store says otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +27,31 @@ class Todo:
     priority: int = 3
 
 
+@runtime_checkable
 class TodoStore(Protocol):
-    """Keeps the todo list of each session. A list is always replaced as a whole."""
+    """Keeps the todo list of each session. A list is always replaced as a whole.
+
+    Failures are raised as ``ToolFailed``. ``toolkit.testing.TodoStoreLaws`` tests a store of your own.
+    """
 
     def read(self, session_id: str) -> list[Todo]:
         """The list of the session; empty if there is none."""
 
     def write(self, session_id: str, todos: Sequence[Todo]) -> None:
-        """Replaces the list of the session."""
+        """Replaces the list of the session, whatever it is."""
+
+    def swap(self, session_id: str, expected: Sequence[Todo], todos: Sequence[Todo]) -> bool:
+        """Replaces the list if it still is the expected one; returns whether it was. Between the two nobody else writes."""
+
+
+class AsyncTodoStore(Protocol):
+    """A ``TodoStore`` whose methods are awaited."""
+
+    async def read(self, session_id: str) -> list[Todo]: ...
+
+    async def write(self, session_id: str, todos: Sequence[Todo]) -> None: ...
+
+    async def swap(self, session_id: str, expected: Sequence[Todo], todos: Sequence[Todo]) -> bool: ...
 
 
 class MemoryTodoStore:
@@ -46,7 +63,8 @@ class MemoryTodoStore:
     ['write tests']
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, max_bytes: int = MAX_TODO_BYTES) -> None:
+        self._max_bytes: Final = max_bytes
         self._lists: dict[str, list[Todo]] = {}
         self._lock = threading.Lock()
 
@@ -55,47 +73,34 @@ class MemoryTodoStore:
             return list(self._lists.get(session_id, ()))
 
     def write(self, session_id: str, todos: Sequence[Todo]) -> None:
+        encode_todos(todos, self._max_bytes)
         with self._lock:
             self._lists[session_id] = list(todos)
 
-
-class FileTodoStore:
-    """One file per session in a private directory. Writes are atomic, also when the process crashes."""
-
-    def __init__(self, directory: str) -> None:
-        self._directory: Final = directory
-
-    def read(self, session_id: str) -> list[Todo]:
-        try:
-            with open(self._file(session_id), encoding="utf-8") as file:
-                rows: list[dict[str, Any]] = json.load(file)
-            return [Todo(**row) for row in rows]
-        except FileNotFoundError:
-            return []
-        except (OSError, ValueError, TypeError) as error:
-            words = "the todo list of this session cannot be read; write a new one with todowrite"
-            raise ToolFailed("IO", words) from error
-
-    def write(self, session_id: str, todos: Sequence[Todo]) -> None:
-        target = self._file(session_id)
-        draft = f"{target}.{secrets.token_hex(8)}"
-        try:
-            with open(draft, "x", encoding="utf-8", opener=_open_private) as file:
-                json.dump([asdict(todo) for todo in todos], file, ensure_ascii=False)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(draft, target)
-        except OSError as error:
-            if os.path.exists(draft):
-                os.unlink(draft)
-            words = f"the todo list could not be saved ({error.strerror}); the earlier list is unchanged"
-            raise ToolFailed("IO", words) from error
-
-    def _file(self, session_id: str) -> str:
-        # A session id may be any text; it must not become a path.
-        name = hashlib.sha256(session_id.encode("utf-8", "surrogatepass")).hexdigest()
-        return os.path.join(self._directory, f"{name}.json")
+    def swap(self, session_id: str, expected: Sequence[Todo], todos: Sequence[Todo]) -> bool:
+        encode_todos(todos, self._max_bytes)
+        with self._lock:
+            if self._lists.get(session_id, []) != list(expected):
+                return False
+            self._lists[session_id] = list(todos)
+            return True
 
 
-def _open_private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
+def encode_todos(todos: Sequence[Todo], max_bytes: int) -> bytes:
+    """A list as JSON; raises ``ToolFailed`` if it is too long to be kept."""
+    data = json.dumps([asdict(todo) for todo in todos]).encode()
+    if len(data) > max_bytes:
+        words = f"the todo list takes {len(data)} bytes, but at most {max_bytes} are kept for a session; shorten it"
+        raise ToolFailed("TOO_LARGE", words)
+    return data
+
+
+def decode_todos(data: bytes | str | None) -> list[Todo]:
+    """A list from JSON; raises ``ToolFailed`` if it is damaged."""
+    if data is None:
+        return []
+    try:
+        return [Todo(**row) for row in json.loads(data)]
+    except (ValueError, TypeError, RecursionError) as error:
+        words = "the todo list of this session cannot be read; write a new one with todowrite"
+        raise ToolFailed("IO", words) from error

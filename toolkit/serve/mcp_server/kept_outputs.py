@@ -21,7 +21,7 @@ from toolkit.errors import ToolkitError
 
 if TYPE_CHECKING:
     from toolkit.runtime.output.cache.cached_output import CachedOutput
-    from toolkit.runtime.output.cache.store import OutputCache
+    from toolkit.runtime.output.cache.interface import OutputCache
     from toolkit.wire.content import ContentBlock
 
 _SCHEME: Final = "toolkit-output:///"

@@ -18,7 +18,7 @@ from toolkit.serve.mcp_server.kept_outputs import KeptOutputs
 if TYPE_CHECKING:
     from toolkit.runtime.call.approval import Approver
     from toolkit.runtime.call.async_runner import AsyncRunner
-    from toolkit.runtime.output.cache.store import OutputCache
+    from toolkit.runtime.output.cache.interface import OutputCache
     from toolkit.serve.setup.served_tools import ServedTools
 
 MAX_SESSIONS: Final = 100

@@ -7,10 +7,10 @@ if TYPE_CHECKING:
     from toolkit.runtime.output.cache.budget import fit_text as fit_text
     from toolkit.runtime.output.cache.cached_output import CachedLine as CachedLine
     from toolkit.runtime.output.cache.cached_output import CachedOutput as CachedOutput
+    from toolkit.runtime.output.cache.interface import OutputCache as OutputCache
+    from toolkit.runtime.output.cache.interface import OutputWriter as OutputWriter
     from toolkit.runtime.output.cache.null_cache import NullCache as NullCache
     from toolkit.runtime.output.cache.store import FileOutputCache as FileOutputCache
-    from toolkit.runtime.output.cache.store import OutputCache as OutputCache
-    from toolkit.runtime.output.cache.store import OutputWriter as OutputWriter
 else:
     from toolkit.lazy_exports import lazy_exports
 
@@ -20,6 +20,7 @@ else:
             "toolkit.runtime.output.cache.budget": "fit_history fit_text",
             "toolkit.runtime.output.cache.null_cache": "NullCache",
             "toolkit.runtime.output.cache.cached_output": "CachedLine CachedOutput",
-            "toolkit.runtime.output.cache.store": "FileOutputCache OutputCache OutputWriter",
+            "toolkit.runtime.output.cache.interface": "OutputCache OutputWriter",
+            "toolkit.runtime.output.cache.store": "FileOutputCache",
         },
     )

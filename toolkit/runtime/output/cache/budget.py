@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from pydantic_core import to_json
 
+from toolkit.runtime.output.keep_text import ABOUT_REPEATING
 from toolkit.wire.content import ContentBlock
 from toolkit.wire.message import ChatMessage, ToolResultMessage, is_tool_result
 from toolkit.wire.result import ToolResult
@@ -78,7 +79,7 @@ def note(fitted: Fitted, ref: str | None) -> str:
     where = f"line {first}" if first == last else f"lines {first}-{last}"
     missing = f"{fitted.cut_bytes} of {fitted.size} bytes omitted here, {where} of {fitted.lines}"
     if ref is None:
-        return f"[{missing}; they could not be stored: call the tool again for a smaller part]"
+        return f"[{missing}; they could not be stored; {ABOUT_REPEATING}]"
     return (
         f'[{missing}; read all of it with tool_output_cache or search it with tool_output_cache_grep, ref_id "{ref}"]'
     )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import codecs
 import json
+import time
 from array import array
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple, Self
 
 from toolkit.runtime.output.cache.index import STRETCH, LineIndex, position_of, stretch_of
-from toolkit.runtime.output.cache.record import Facts
 from toolkit.wire.content import ContentBlock
 
 MAX_LINE_CHARACTERS: Final = 2000
@@ -33,16 +33,50 @@ class CachedOutput:
 
     __slots__ = ("_marks", "_read", "created", "media_type", "size", "tool", "total_lines")
 
-    def __init__(self, facts: Facts, marks: array[int], read: Callable[[int, int], bytes]) -> None:
-        """``read(position, size)`` returns fewer bytes than asked for only at the end."""
-        self.size: Final = facts.size
-        self.total_lines: Final = facts.lines
-        self.tool: Final = facts.tool
-        self.media_type: Final = facts.media_type
-        self.created: Final = facts.created
+    def __init__(
+        self,
+        read: Callable[[int, int], bytes],
+        *,
+        size: int,
+        total_lines: int,
+        marks: array[int],
+        tool: str,
+        media_type: str | None = None,
+        created: float | None = None,
+    ) -> None:
+        """``read(position, size)`` returns fewer bytes than asked for only at the end. ``total_lines`` and ``marks`` are
+        those of a ``LineIndex`` that was fed with the output."""
+        self.size: Final = size
+        self.total_lines: Final = total_lines
+        self.tool: Final = tool
+        self.media_type: Final = media_type
+        self.created: Final = time.time() if created is None else created
         """When it was kept, in seconds since 1970."""
         self._marks = marks
         self._read = read
+
+    @classmethod
+    def of(
+        cls, data: bytes | str, *, tool: str, media_type: str | None = None, created: float | None = None
+    ) -> CachedOutput:
+        """An output that is in memory.
+
+        >>> output = CachedOutput.of("one\\ntwo", tool="read_file")
+        >>> output.total_lines, [line.text for line in output.lines(2)]
+        (2, ['two'])
+        """
+        whole = data.encode("utf-8", "backslashreplace") if isinstance(data, str) else data
+        index = LineIndex()
+        index.feed(whole)
+        return cls(
+            lambda position, size: whole[position : position + size],
+            size=index.size,
+            total_lines=index.lines,
+            marks=index.marks,
+            tool=tool,
+            media_type=media_type,
+            created=created,
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -101,15 +135,7 @@ class CachedOutput:
         if self.media_type != BLOCKS_TYPE:
             return self
         data = "\n".join(block.text for block in self.blocks() if block.text is not None)
-        return in_memory(data.encode("utf-8", "backslashreplace"), self)
-
-
-def in_memory(data: bytes, like: CachedOutput) -> CachedOutput:
-    """Data in memory, to be read like a kept output."""
-    index = LineIndex()
-    index.feed(data)
-    facts = Facts(like.created, index.size, index.lines, 0, like.tool, "text/plain")
-    return CachedOutput(facts, index.marks, lambda position, size: data[position : position + size])
+        return CachedOutput.of(data, tool=self.tool, media_type="text/plain", created=self.created)
 
 
 def encode_blocks(blocks: tuple[ContentBlock, ...]) -> bytes:

@@ -1,8 +1,4 @@
-"""The interface of output caches, and the default cache in the state directory.
-
-Every operation belongs to a session, and a ref is valid only in its session. Keeping an output never fails a call: if it
-cannot be kept, there is no ref and the log says why.
-"""
+"""The default output cache: files in the state directory."""
 
 from __future__ import annotations
 
@@ -11,117 +7,23 @@ import logging
 import os
 import threading
 import time
-from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Sequence
-from contextlib import suppress
-from typing import Final, Self
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Final
 from weakref import WeakSet
 
 from toolkit.errors import ToolFailed
-from toolkit.runtime.output.cache.cached_output import BLOCKS_TYPE, CachedOutput, encode_blocks
+from toolkit.runtime.output.cache.cached_output import CachedOutput
 from toolkit.runtime.output.cache.folder import CacheFolder, OwnedFile
-from toolkit.runtime.output.cache.index import STRETCH, LineIndex, count_lines
+from toolkit.runtime.output.cache.index import STRETCH, count_lines
+from toolkit.runtime.output.cache.interface import TEXT_LIMIT, CountingWriter, OutputCache, OutputWriter, not_kept
 from toolkit.runtime.output.cache.record import HEADER_BYTES, RecordLabels, Ref, Sealer, labels_bytes
-from toolkit.wire.content import ContentBlock
 
 GIBIBYTE: Final = 1024**3
 DAY: Final = 24 * 60 * 60.0
-TEXT_LIMIT: Final = 50 * 1024
 
 logger: Final = logging.getLogger("toolkit.cache")
-
-
-class OutputWriter(ABC):
-    """Takes one output in pieces; for one thread at a time. The end of a ``with`` block discards an unfinished output."""
-
-    @property
-    @abstractmethod
-    def size(self) -> int:
-        """Bytes written so far, whether or not they could be kept."""
-
-    @property
-    @abstractmethod
-    def lines(self) -> int:
-        """Lines written so far; a last one without a line feed counts."""
-
-    @abstractmethod
-    def write(self, data: bytes) -> None:
-        """Appends to the output; never fails."""
-
-    @abstractmethod
-    def finish(self) -> str | None:
-        """Keeps the output; returns its ref, or None if it could not be kept or was already finished or discarded."""
-
-    @abstractmethod
-    def discard(self) -> None:
-        """Drops the output, unless it is finished."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.discard()
-
-
-class CountingWriter(OutputWriter):
-    """Counts what is written, and keeps nothing of it."""
-
-    def __init__(self) -> None:
-        self._index = LineIndex()
-
-    @property
-    def size(self) -> int:
-        return self._index.size
-
-    @property
-    def lines(self) -> int:
-        return self._index.lines
-
-    def write(self, data: bytes) -> None:
-        self._index.feed(data)
-
-    def finish(self) -> str | None:
-        return None
-
-    def discard(self) -> None:
-        pass
-
-
-class OutputCache(ABC):
-    """Keeps whole tool outputs, each under an unguessable ref that belongs to one session."""
-
-    text_limit: int = TEXT_LIMIT
-    """How many bytes of one output a model is shown."""
-
-    @abstractmethod
-    def put(self, session_id: str, data: bytes | str, *, tool: str, media_type: str | None = None) -> str | None:
-        """Keeps an output; returns its ref, or None if it could not be kept."""
-
-    @abstractmethod
-    def writer(self, session_id: str, *, tool: str, media_type: str | None = None) -> OutputWriter:
-        """Keeps an output that comes in pieces."""
-
-    @abstractmethod
-    def open(self, session_id: str, ref: str) -> CachedOutput:
-        """Opens an output of this session. Any other ref is NOT_FOUND, always with the same message."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """Closes what is open; the outputs stay."""
-
-    def put_blocks(self, session_id: str, blocks: Sequence[ContentBlock], *, tool: str) -> str | None:
-        """Keeps content blocks, which ``CachedOutput.blocks`` returns."""
-        return self.put(session_id, encode_blocks(tuple(blocks)), tool=tool, media_type=BLOCKS_TYPE)
-
-
-def not_kept() -> ToolFailed:
-    """The one error for every ref that is not accepted: it must not reveal whether another session has it."""
-    return ToolFailed(
-        "NOT_FOUND",
-        "no output is stored under this ref_id: it is mistyped, or the output is too old or was removed to make room "
-        "for newer ones; run the tool again to get its output",
-    )
 
 
 class FileOutputCache(OutputCache):
@@ -147,6 +49,7 @@ class FileOutputCache(OutputCache):
         self._quota = quota_bytes
         self._max_age = max_age_seconds
         self._file_bytes = max(4096, min(8 * 1024 * 1024, quota_bytes // 64))
+        self._is_closed = False
         self._reset()
         _caches.add(self)
 
@@ -156,8 +59,20 @@ class FileOutputCache(OutputCache):
         self._file: OwnedFile | None = None
 
     def close(self) -> None:
+        """Closes what is open. The cache can still be used, as by messages that outlive their toolkit; it then holds nothing
+        open in between."""
         with self._lock:
+            self._is_closed = True
             self._opened = self._file = None
+
+    @contextmanager
+    def _using(self) -> Iterator[None]:
+        with self._lock:
+            try:
+                yield
+            finally:
+                if self._is_closed:
+                    self._opened = self._file = None
 
     def put(self, session_id: str, data: bytes | str, *, tool: str, media_type: str | None = None) -> str | None:
         if isinstance(data, str):
@@ -167,7 +82,7 @@ class FileOutputCache(OutputCache):
                 writer.write(data)
                 return writer.finish()
         try:
-            with self._lock:
+            with self._using():
                 return self._add(session_id, data, RecordLabels.encode(tool, media_type))
         except OSError as error:
             _log_lost(tool, error)
@@ -195,7 +110,9 @@ class FileOutputCache(OutputCache):
         opened = self._opened
         if opened is None or opened[0].is_gone:
             folder = CacheFolder(self._path, quota_bytes=self._quota, max_age_seconds=self._max_age)
-            self._opened = opened = (folder, Sealer(folder.key))
+            opened = (folder, Sealer(folder.key))
+            if not self._is_closed:
+                self._opened = opened
         return opened
 
     def _add(self, session_id: str, data: bytes, labels: RecordLabels) -> str:
@@ -244,7 +161,15 @@ class FileOutputCache(OutputCache):
             except OSError as error:
                 raise _unreadable(error) from None
 
-        return CachedOutput(facts, marks, read)
+        return CachedOutput(
+            read,
+            size=facts.size,
+            total_lines=facts.lines,
+            marks=marks,
+            tool=facts.tool,
+            media_type=facts.media_type,
+            created=facts.created,
+        )
 
 
 class _FileWriter(CountingWriter):
