@@ -231,7 +231,7 @@ TOUCH_THE_SYSTEM = {
     "toolkit/runtime/programs/check/inside_checker.py", "toolkit/runtime/programs/check/checkers.py", "toolkit/runtime/programs/check/installed.py",
     # the server's own socket and signals, its policy file, and names of folders
     "toolkit/serve/http/address.py", "toolkit/serve/http/server.py", "toolkit/serve/mcp_server/transports.py",
-    "toolkit/serve/mcp_server/roots.py", "toolkit/serve/setup/policy_watch.py", "toolkit/serve/setup/served_tools.py",
+    "toolkit/serve/mcp_server/roots.py", "toolkit/serve/setup/policy_watch.py", "toolkit/serve/setup/served_tools.py", "toolkit/serve/setup/shared.py",
     # forks of the program
     "toolkit/runtime/after_fork.py",
     # a digest of its own files

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from toolkit.serve.setup.served_tools import ServedTools
 
 TOKEN_VARIABLE: Final = "TOOLKIT_SERVE_TOKEN"
+REDIS_VARIABLE: Final = "TOOLKIT_SERVE_REDIS"
 BUILT_IN: Final = "toolkit.generated"
 
 PresetName: TypeAlias = Literal["read-only", "edit", "full"]
@@ -83,6 +85,20 @@ def serve(
             show_default=False,
         ),
     ] = None,
+    redis: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help=f"With --http: one of several processes, which share this Redis server. Or set {REDIS_VARIABLE}.",
+            show_default=False,
+        ),
+    ] = None,
+    secret_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="With --redis: a secret that is the same for all processes.", show_default=False
+        ),
+    ] = None,
 ) -> None:
     """Serve the tools to an MCP client, over stdio or HTTP.
 
@@ -93,8 +109,9 @@ def serve(
     """
     with report_errors(False, spec_mistakes=2):
         served = make_served(workspace, preset, policy, package, sandbox, audit)
-        if http is None and (token_file is not None or allow_host):
-            raise SetupError("--token-file and --allow-host are for HTTP; add --http HOST:PORT")
+        if http is None and (token_file is not None or allow_host or redis or secret_file):
+            raise SetupError("--token-file, --allow-host, --redis and --secret-file are for HTTP; add --http HOST:PORT")
+        served = _share(served, redis or (os.environ.get(REDIS_VARIABLE) if http else None), secret_file)
         from toolkit.serve.setup.operator_log import OperatorLog
 
         with OperatorLog(write_warning) as log:  # standard output belongs to the protocol
@@ -120,6 +137,18 @@ def make_served(
     from toolkit.serve.setup.served_tools import ServedTools
 
     return ServedTools(load_named_package(package), workspace, preset, policy, sandbox, audit)
+
+
+def _share(served: ServedTools, redis_url: str | None, secret_file: Path | None) -> ServedTools:
+    """The same as one of several processes, if there is a Redis server that they share."""
+    if redis_url is None and secret_file is None:
+        return served
+    if redis_url is None or secret_file is None:
+        missing = "--redis URL" if redis_url is None else "--secret-file FILE"
+        raise SetupError(f"several processes share a Redis server and a secret; give {missing} as well")
+    from toolkit.serve.setup.shared import SharedState, read_secret
+
+    return replace(served, shared=SharedState(redis_url, read_secret(secret_file, served.workspace)))
 
 
 def _serve_stdio(served: ServedTools, tell: Callable[[str], None]) -> None:
@@ -165,10 +194,6 @@ def _what(server: Any, served: ServedTools) -> str:
 def _read_token(file: Path | None, workspace: Path) -> str | None:
     if file is None:
         return os.environ.get(TOKEN_VARIABLE) or None
-    if file.resolve().is_relative_to(workspace.resolve()):
-        raise SetupError(f"the token file {str(file)!r} is inside the workspace, where tools can read it; move it out")
-    try:
-        return file.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise SetupError(f"the token file {str(file)!r} cannot be read: {reason}") from None
+    from toolkit.serve.setup.shared import read_secret
+
+    return read_secret(file, workspace)

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import secrets
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
 
     from toolkit.runtime.context.signals import CancelSignal
+    from toolkit.serve.mcp_server.answers import Answers
     from toolkit.serve.mcp_server.turns import Turn
 
 _KEY: Final = "approval"
@@ -45,7 +45,6 @@ _CANNOT_ASK: Final = (
 _INSIDE_PROGRAM: Final = (
     "calls inside a program cannot be approved over this revision of the protocol; call the tool by itself"
 )
-_MAX_USED: Final = 10_000
 _MAX_OPEN: Final = 20
 """Questions to the person of one session at the same time."""
 _PATIENCE_SECONDS: Final = 60 * 60
@@ -89,9 +88,8 @@ CURRENT: ContextVar[AskedCall | None] = ContextVar("toolkit_served_call", defaul
 class ElicitingApprover:
     """The approver of served toolkits."""
 
-    def __init__(self) -> None:
-        self._used: Final[OrderedDict[str, None]] = OrderedDict()
-        """Approvals that were used, so that a repeated request is asked about again."""
+    def __init__(self, answers: Answers) -> None:
+        self._answers: Final = answers
         self._open: Final[Counter[str]] = Counter()
         """How many questions a session has that nobody has answered yet."""
 
@@ -103,7 +101,7 @@ class ElicitingApprover:
             return await self._ask_now(call, request)
         if request.call_id != call.call_id:
             return Deny(_INSIDE_PROGRAM)
-        given = self._given_answer(call, request)
+        given = await self._given_answer(call, request)
         if given is None:
             call.pending = request
             return Deny("it waits for the approval of a person")
@@ -125,7 +123,7 @@ class ElicitingApprover:
             if not call.signal.cancelled:
                 await call.turn.take_again()
 
-    def _given_answer(self, call: AskedCall, request: ApprovalRequest) -> Answer | None:
+    async def _given_answer(self, call: AskedCall, request: ApprovalRequest) -> Answer | None:
         """The answer that came with a repeated call, if it is about exactly this and was not used before."""
         response = call.responses.get(_KEY)
         if call.state is None or not isinstance(response, ElicitResult):
@@ -135,17 +133,15 @@ class ElicitingApprover:
             nonce, digest = state["nonce"], state["digest"]
         except (ValueError, KeyError, TypeError):
             return None
-        if digest != request.digest or nonce in self._used:
+        if digest != request.digest or not await self._answers.use(request, nonce):
             return None
-        self._used[nonce] = None
-        while len(self._used) > _MAX_USED:
-            self._used.popitem(last=False)
         return _read_answer(response)
 
 
-def ask_by_result(request: ApprovalRequest) -> InputRequiredResult:
+async def ask_by_result(request: ApprovalRequest, answers: Answers) -> InputRequiredResult:
     """The end of a call that must be sent again with an answer. The SDK seals the state."""
-    state = json.dumps({"nonce": secrets.token_hex(16), "digest": request.digest})
+    nonce = await answers.expect(request)
+    state = json.dumps({"nonce": nonce, "digest": request.digest})
     return InputRequiredResult(input_requests={_KEY: ElicitRequest(params=_form(request))}, request_state=state)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 from mcp_types import CallToolResult, InputRequiredResult
 
+from toolkit.errors import ToolkitError
 from toolkit.runtime.call.view import core_of
 from toolkit.runtime.context.progress import Progress
 from toolkit.runtime.context.signals import CancelSignal
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from mcp_types import CallToolRequestParams
 
     from toolkit.runtime.call.async_runner import AsyncRunner
+    from toolkit.serve.mcp_server.answers import Answers
     from toolkit.serve.mcp_server.sessions import SessionToolkit, SessionToolkits
 
 _MAX_PROGRESS_CHARACTERS: Final = 2000
@@ -34,7 +36,11 @@ _MAX_PROGRESS_WAITING: Final = 16
 
 
 async def run_call(
-    sessions: SessionToolkits, turns: CallTurns, ctx: ServerRequestContext[Any, Any], params: CallToolRequestParams
+    sessions: SessionToolkits,
+    turns: CallTurns,
+    answers: Answers,
+    ctx: ServerRequestContext[Any, Any],
+    params: CallToolRequestParams,
 ) -> CallToolResult | InputRequiredResult:
     """Runs the call of a client. What fails is a result that the model reads, never an error of the protocol."""
     async with turns.take() as turn:
@@ -42,17 +48,24 @@ async def run_call(
             return failed(f"the server is busy: {MAX_WAITING} calls wait already; call the tool again later")
         # Not before it is its turn: the policy may have changed meanwhile.
         async with sessions.use(session_key(ctx)) as session:
-            return await _run_in_turn(session, turn, ctx, params)
+            return await _run_in_turn(session, turn, answers, ctx, params)
 
 
 async def _run_in_turn(
-    session: SessionToolkit, turn: Turn, ctx: ServerRequestContext[Any, Any], params: CallToolRequestParams
+    session: SessionToolkit,
+    turn: Turn,
+    answers: Answers,
+    ctx: ServerRequestContext[Any, Any],
+    params: CallToolRequestParams,
 ) -> CallToolResult | InputRequiredResult:
     call = ToolCall(f"mcp_{secrets.token_hex(8)}", params.name, JsonObject(params.arguments or {}))
     asked = AskedCall(call.id, ctx, CancelSignal(), turn, params.request_state, params.input_responses or {})
     result = await _run_until_cancelled(session.toolkit, call, asked)
     if asked.pending is not None:
-        return ask_by_result(asked.pending)
+        try:
+            return await ask_by_result(asked.pending, answers)
+        except ToolkitError as error:  # the store of answers failed
+            return failed(str(error))
     if result.ref_if_kept is not None:
         session.kept.add(result.ref_if_kept, result.name)
     row = core_of(session.toolkit).catalog.definitions.get(result.name)

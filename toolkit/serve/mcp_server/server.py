@@ -29,6 +29,7 @@ from mcp_types import (
 
 from toolkit import __version__
 from toolkit.serve.http.operations import Metric
+from toolkit.serve.mcp_server.answers import OwnAnswers, SharedAnswers
 from toolkit.serve.mcp_server.approvals import ElicitingApprover
 from toolkit.serve.mcp_server.calls import run_call
 from toolkit.serve.mcp_server.client_log import ClientLog
@@ -60,7 +61,9 @@ class ToolkitServer:
         self._tell: Final = tell
         # Before the policy is read: a change in between must not be missed.
         self._policy_state: Final = None if served.policy_file is None else file_state(served.policy_file)
-        self._sessions: Final = SessionToolkits(served, ElicitingApprover())
+        shared = served.shared
+        self._answers: Final = OwnAnswers() if shared is None else SharedAnswers(shared.stores.approvals)
+        self._sessions: Final = SessionToolkits(served, ElicitingApprover(self._answers))
         self._clients: Final = Clients()
         self._listening: Final = ListenHandler(self._clients.bus)
         self._turns: Final = CallTurns()
@@ -84,7 +87,11 @@ class ToolkitServer:
             on_subscriptions_listen=self._listening,
         )
         server.add_request_handler("logging/setLevel", SetLevelRequestParams, self._set_level)
-        server.middleware.append(RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience=NAME))
+        shared = self._served.shared
+        keys = (
+            RequestStateSecurity.ephemeral() if shared is None else RequestStateSecurity(keys=[shared.derive("state")])
+        )
+        server.middleware.append(RequestStateBoundary(keys, default_audience=NAME))
         server.middleware.append(self._remember)
         return server
 
@@ -145,6 +152,11 @@ class ToolkitServer:
             Metric("toolkit_sessions_open", "gauge", "Sessions whose toolkit is open.", {(): self._sessions.count}),
         ]
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether a client may talk to this process now, and to another one with its next request."""
+        return self._served.shared is not None
+
     def count_tools(self) -> int:
         """How many tools a client will see."""
         return len(self._sessions.default.toolkit.get_allowed_tools())
@@ -174,7 +186,7 @@ class ToolkitServer:
     async def _call_tool(
         self, ctx: ServerRequestContext[Any, Any], params: CallToolRequestParams
     ) -> CallToolResult | InputRequiredResult:
-        result = await run_call(self._sessions, self._turns, ctx, params)
+        result = await run_call(self._sessions, self._turns, self._answers, ctx, params)
         # Names come from clients: only those of tools become labels.
         known = params.name if params.name in self._served.module.CATALOG.tools else "unknown"
         self._counts[known, _outcome(result)] += 1

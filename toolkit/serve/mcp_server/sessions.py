@@ -50,7 +50,7 @@ class SessionToolkits:
     def __init__(self, served: ServedTools, approver: Approver) -> None:
         self._served: Final = served
         self._approver: Final = approver
-        self._secret: Final = secrets.token_bytes(32)
+        self._secret: Final = secrets.token_bytes(32) if served.shared is None else served.shared.derive("sessions")
         self._open: Final[OrderedDict[str, SessionToolkit]] = OrderedDict()
         self._kept: Final[OrderedDict[str, KeptOutputs]] = OrderedDict()
         self._policy: Any = served.load_policy()

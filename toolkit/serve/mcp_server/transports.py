@@ -87,6 +87,7 @@ def _make_app(server: ToolkitServer, bound: Address, token: str | None, names: t
     app = server.protocol.streamable_http_app(
         streamable_http_path=PATH,
         max_sessions=MAX_SESSIONS,
+        stateless_http=server.is_shared,
         # The gate judges Host and Origin for every path, and knows the names of proxies.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )

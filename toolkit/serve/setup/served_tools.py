@@ -12,6 +12,7 @@ from toolkit.serve.setup.presets import ALLOWS, GRANTED, Preset, preset_mode, pr
 
 if TYPE_CHECKING:
     from toolkit.runtime.call.approval import Approver
+    from toolkit.serve.setup.shared import SharedState
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,8 @@ class ServedTools:
     sandbox: SandboxChoice = "auto"
     audit: Path | None = None
     state_dir: Path | None = None
+    shared: SharedState | None = None
+    """What this process has in common with others that serve the same."""
 
     def __post_init__(self) -> None:
         if (self.preset is None) == (self.policy_file is None):
@@ -58,6 +61,7 @@ class ServedTools:
             audit=self.audit,
             state_dir=self.state_dir,
             session_id=session_id,
+            overrides={} if self.shared is None else self.shared.stores.overrides(),
         )
 
     def describe_to_clients(self) -> str:
