@@ -85,6 +85,7 @@ SAMPLED = (
     "tests/guard/process/test_limits.py::test_without_a_sandbox_it_gets_to_its_end",
     "tests/guard/process/test_runs.py::test_a_venv_with_pip",
     "tests/guard/process/test_runs.py::test_java",
+    "tests/guard/process/test_runs.py::test_pytest",
     "tests/guard/process/test_runs.py::test_venv_and_pytest_in_it",
     "tests/guard/review/test_kept.py::test_it_is_put_back_and_the_result_says_so",
     "tests/guard/review/test_links.py::test_the_file_is_the_same_or_there_is_none",
