@@ -94,19 +94,13 @@ def project(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return made
 
 
-COUNTS = {"no tools": 0, "1 tool": 1, "18 tools": 18, "many tools": MANY}
-LEFT_OUT = {(checker, "many tools" if checker == "pyright" else "18 tools") for checker in CHECKERS}
-"""Only `make test-all` reads many tools with pyright, which takes longest, and 18 tools with the others, which read many."""
-ROWS = [
-    pytest.param(
-        checker, count, id=f"{checker}-{title}", marks=[pytest.mark.whole] if (checker, title) in LEFT_OUT else []
-    )
-    for title, count in COUNTS.items()  # the outer loop, so that a project is made once for all checkers
-    for checker in CHECKERS
-]
-
-
-@pytest.mark.parametrize(("checker", "project"), ROWS, indirect=["project"])
+@pytest.mark.parametrize(
+    "project",
+    [0, 1, pytest.param(18, marks=pytest.mark.whole), MANY],
+    indirect=True,
+    ids=["no tools", "1 tool", "18 tools", "many tools"],
+)
+@pytest.mark.parametrize("checker", CHECKERS)
 @pytest.mark.xdist_group("scale")
 def test_many_tools_are_clean(project: Project, checker: str) -> None:
     file = project.root / "using.py"
