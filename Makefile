@@ -10,6 +10,9 @@ BENCH := $(BENCH_VENV)/bin/python -m benchmarks
 BENCH_RUN := build/bench/results.json
 COMPILE := $(BIN)/uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --no-header --extra codegen --upgrade
 
+# Tests start thousands of interpreters. With this variable of Python, each would compile all it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup run quick test test-all corpus generate check-generated typecheck lint bench bench-check bench-keep stress docs lock
 

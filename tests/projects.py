@@ -143,11 +143,18 @@ def run_on_terminal(command: Sequence[str], folder: Path, typed: bytes = b"") ->
 
 def _environment(command: Sequence[str], folder: Path) -> dict[str, str]:
     places = os.pathsep.join(map(str, (folder, REPOSITORY, DOWNSTREAM)))
-    is_mypy = Path(command[0]).name == "mypy"
+    is_mypy = Path(command[0]).name == "mypy" or list(command[1:3]) == ["-m", "mypy"]
     return {
         **os.environ,
         "PYTHONPATH": places,
         "MYPYPATH": places,
         "NO_COLOR": "1",
-        **({"MYPY_CACHE_DIR": str(cache_of_this_process())} if is_mypy else {}),
+        **({"MYPY_CACHE_DIR": str(cache_of_this_process(plugin=_has_plugin(command, folder)))} if is_mypy else {}),
     }
+
+
+def _has_plugin(command: Sequence[str], folder: Path) -> bool:
+    """Whether the project's own settings ask for our plugin, and the command asks for no others."""
+    settings = folder / "pyproject.toml"
+    asks_for_others = any(option.startswith("--config-file") for option in command)
+    return not asks_for_others and settings.is_file() and "toolkit.mypy" in settings.read_text()

@@ -13,14 +13,14 @@ from tests.corpus.specs import FILES
 from tests.typing.checkers import CHECKERS
 
 A_FILE = {"bfcl.jsonl": 450, "cookbooks.jsonl": 63, "mcp.jsonl": 410, "openapi_ops.jsonl": 77}
-"""How many tools of each file are used; 15 percent of that by default."""
+"""How many tools of each file are used; 11 percent of that by default."""
 INVOKE_EVERY = 25
 
 
 def some_of_each(tools: Sequence[SharedTool], everything: bool) -> list[SharedTool]:
     found = []
     for file in FILES:
-        wanted = A_FILE[file] if everything else A_FILE[file] * 15 // 100
+        wanted = A_FILE[file] if everything else A_FILE[file] * 11 // 100
         found += [tool for tool in tools if tool.file == file][:wanted]
     return found
 

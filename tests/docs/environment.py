@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from tests.mypy_cache import copy_first_cache
 from tests.projects import REPOSITORY
 
 OURS: Final = Path(sys.executable).parent
@@ -74,7 +75,15 @@ def make_environment(root: Path) -> Environment:
     packages = next(made.folder.glob("lib/python*/site-packages"))
     (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
     _add_programs(made)
+    _lend_caches()
     return made
+
+
+def _lend_caches() -> None:
+    """What mypy knows of dependencies. The toolkit is in another place in this environment, so mypy reads all of it."""
+    for folder, plugin in (("plain", False), ("plugin", True)):
+        if not (MYPY_CACHE / folder).is_dir():
+            copy_first_cache(MYPY_CACHE / folder, plugin=plugin)
 
 
 def _add_programs(environment: Environment) -> None:

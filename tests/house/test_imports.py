@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -255,8 +256,13 @@ def part_of(file: Path, parts: dict[str, tuple[str, ...]] | set[str]) -> str | N
     return max(fitting, key=len, default=None)
 
 
-def imports(file: Path) -> Iterator[str]:
+@cache
+def imports(file: Path) -> tuple[str, ...]:
     """Modules imported when the file is loaded: not those under TYPE_CHECKING, not those inside functions."""
+    return tuple(_imports(file))
+
+
+def _imports(file: Path) -> Iterator[str]:
     pending: list[ast.stmt] = list(ast.parse(file.read_text()).body)
     while pending:
         node = pending.pop()

@@ -95,7 +95,10 @@ def project(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 @pytest.mark.parametrize(
-    "project", [0, 1, 18, MANY], indirect=True, ids=["no tools", "1 tool", "18 tools", "many tools"]
+    "project",
+    [0, 1, pytest.param(18, marks=pytest.mark.whole), MANY],
+    indirect=True,
+    ids=["no tools", "1 tool", "18 tools", "many tools"],
 )
 @pytest.mark.parametrize("checker", CHECKERS)
 @pytest.mark.xdist_group("scale")

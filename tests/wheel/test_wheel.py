@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.mypy_cache import copy_first_cache
 from tests.projects import DOWNSTREAM, REPOSITORY
 from tests.wheel.installed import Installed, build, install, own_environment
 
@@ -30,6 +31,9 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
     made = install(sys.executable, wheel, tmp_path_factory.mktemp("wheel"))
     _lend_dependencies(made)
+    # mypy uses what it knows of dependencies. The toolkit is in another place here, so mypy reads all of it.
+    copy_first_cache(made.project / ".mypy_cache")
+    copy_first_cache(made.project / "cache-of-the-plugin", plugin=True)
     write_project(made.project)
     return made
 
@@ -65,7 +69,8 @@ def check_project(installed: Installed, tmp_path: Path) -> None:
     installed.run("python", "-m", "mypy", "--strict", "agent.py", "acme")
     plugin = tmp_path / "mypy.ini"
     plugin.write_text("[mypy]\nplugins = toolkit.mypy\n")
-    installed.run("python", "-m", "mypy", "--strict", f"--config-file={plugin}", "agent.py", "acme")
+    with_plugin = [f"--config-file={plugin}", "--cache-dir=cache-of-the-plugin"]
+    installed.run("python", "-m", "mypy", "--strict", *with_plugin, "agent.py", "acme")
     (tmp_path / "note.txt").write_text("a note\n")
     printed = installed.run("python", "agent.py", str(tmp_path)).stdout.splitlines()
     assert printed[:2] == ["5 a note 6 ['a', 'cat']", "INVALID_TOOL_ARGUMENTS"]
@@ -114,6 +119,7 @@ def own_folders(installed: Installed) -> Installed:
         # Only with a settings file, however small, does pyrefly run its full set of checks.
         "pyrefly.toml": 'python-version = "3.11"\n',
     }
+    copy_first_cache(project / ".mypy_cache")
     for name, text in files.items():
         (project / name).parent.mkdir(parents=True, exist_ok=True)
         (project / name).write_text(text)
