@@ -13,10 +13,12 @@ import pytest
 from tests.runtime.conftest import MakeDoor
 from tests.stores.redis_server import OwnRedis
 from tests.stores.test_failing_outputs import LINES, shout, stream
-from toolkit import Pack, SetupError, Todo, ToolCall, ToolFailed
+from toolkit import Pack, SetupError, Todo, ToolCall, ToolContext, ToolFailed
 from toolkit.builtin import BUILTIN
 from toolkit.stores import TODO_STORE, AsyncRedisStores, RedisStores, RedisWriteLocks, hold_lock, wait_for
 from toolkit.testing.store_laws.many_callers import wait_until
+
+pytestmark = pytest.mark.slow
 
 SHORT = 0.2
 """A time limit that a server which does not answer always exceeds."""
@@ -237,6 +239,19 @@ def test_a_server_that_dies_in_the_middle_costs_the_ref_and_not_the_answer(
         assert str(failed.value).startswith("TOOL_FAILED: NETWORK: the todo list could not be saved: Redis cannot be")
         own_redis.start()
         assert door.call(ToolCall("3", "shout", {"text": "x"})).output_ref is not None
+
+
+def test_a_server_that_dies_while_an_output_is_streamed_costs_the_ref(make_door: MakeDoor, own_redis: OwnRedis) -> None:
+    def stream_and_kill(args: Any, ctx: ToolContext) -> Any:
+        ctx.output.write(b"x" * 1_000_000)
+        own_redis.kill()
+        ctx.output.write(b"x" * 1_000_000)
+        return {"text": "the beginning"}
+
+    with RedisStores(own_redis.url, timeout=60) as stores:
+        result = door_to(make_door, stores, stream_and_kill).call(ToolCall("1", "shout", {"text": "x"}))
+    assert "the beginning" in str(result.value)
+    assert "the full output has 2000000 bytes in 1 lines; it could not be stored; the call has run" in str(result.value)
 
 
 def test_async_todos_serve_a_toolkit(make_door: MakeDoor, shared_redis: OwnRedis) -> None:
