@@ -307,6 +307,18 @@ def test_nothing_in_redis_is_kept_for_ever(own_redis: OwnRedis) -> None:
         assert not [name for name in names if b"somebody" in name]
 
 
+def test_a_toolkit_that_is_closed_does_not_disconnect_others(make_door: MakeDoor, own_redis: OwnRedis) -> None:
+    """Nor does a message that outlives it, and is kept late."""
+    with RedisStores(own_redis.url, timeout=60) as stores, own_redis.client() as client:
+        door = door_to(make_door, stores)
+        message = door.invoke("shout", {"text": "x"})
+        stores.todos.read("s")
+        before = {row["id"] for row in client.client_list()}
+        door.close()
+        assert message.output_ref in message.text()
+        assert before <= {row["id"] for row in client.client_list()}
+
+
 def test_threads_share_few_connections(own_redis: OwnRedis) -> None:
     with RedisStores(own_redis.url, timeout=60) as stores, own_redis.client() as client:
         threads = [threading.Thread(target=stores.todos.read, args=("s",)) for _ in range(100)]
