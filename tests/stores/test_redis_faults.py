@@ -13,10 +13,12 @@ import pytest
 from tests.runtime.conftest import MakeDoor
 from tests.stores.redis_server import OwnRedis
 from tests.stores.test_failing_outputs import LINES, shout, stream
-from toolkit import Pack, SetupError, Todo, ToolCall, ToolFailed
+from toolkit import Pack, SetupError, Todo, ToolCall, ToolContext, ToolFailed
 from toolkit.builtin import BUILTIN
 from toolkit.stores import TODO_STORE, AsyncRedisStores, RedisStores, RedisWriteLocks, hold_lock, wait_for
 from toolkit.testing.store_laws.many_callers import wait_until
+
+pytestmark = pytest.mark.slow
 
 SHORT = 0.2
 """A time limit that a server which does not answer always exceeds."""
@@ -239,6 +241,19 @@ def test_a_server_that_dies_in_the_middle_costs_the_ref_and_not_the_answer(
         assert door.call(ToolCall("3", "shout", {"text": "x"})).output_ref is not None
 
 
+def test_a_server_that_dies_while_an_output_is_streamed_costs_the_ref(make_door: MakeDoor, own_redis: OwnRedis) -> None:
+    def stream_and_kill(args: Any, ctx: ToolContext) -> Any:
+        ctx.output.write(b"x" * 1_000_000)
+        own_redis.kill()
+        ctx.output.write(b"x" * 1_000_000)
+        return {"text": "the beginning"}
+
+    with RedisStores(own_redis.url, timeout=60) as stores:
+        result = door_to(make_door, stores, stream_and_kill).call(ToolCall("1", "shout", {"text": "x"}))
+    assert "the beginning" in str(result.value)
+    assert "the full output has 2000000 bytes in 1 lines; it could not be stored; the call has run" in str(result.value)
+
+
 def test_async_todos_serve_a_toolkit(make_door: MakeDoor, shared_redis: OwnRedis) -> None:
     stores = AsyncRedisStores(shared_redis.url, prefix="async-todos", timeout=60)
     door = make_door(packs=[BUILTIN], overrides={TODO_STORE.id: lambda: stores.todos}, session_id="s")
@@ -290,6 +305,18 @@ def test_nothing_in_redis_is_kept_for_ever(own_redis: OwnRedis) -> None:
         assert len(names) >= 8
         assert all(client.pttl(name) > 0 for name in names)
         assert not [name for name in names if b"somebody" in name]
+
+
+def test_a_toolkit_that_is_closed_does_not_disconnect_others(make_door: MakeDoor, own_redis: OwnRedis) -> None:
+    """Nor does a message that outlives it, and is kept late."""
+    with RedisStores(own_redis.url, timeout=60) as stores, own_redis.client() as client:
+        door = door_to(make_door, stores)
+        message = door.invoke("shout", {"text": "x"})
+        stores.todos.read("s")
+        before = {row["id"] for row in client.client_list()}
+        door.close()
+        assert message.output_ref in message.text()
+        assert before <= {row["id"] for row in client.client_list()}
 
 
 def test_threads_share_few_connections(own_redis: OwnRedis) -> None:

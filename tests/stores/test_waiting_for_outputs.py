@@ -14,7 +14,8 @@ import pytest
 
 from acme.generated import SecurityPolicy, ToolkitContext, create_agent_toolkit, create_async_agent_toolkit
 from tests.stores.test_failing_outputs import LINES, shout, stream, stream_async
-from toolkit import OUTPUT_CACHE, FileOutputCache, OutputWriter, Pack, ToolCall, ToolContext
+from toolkit import OUTPUT_CACHE, FileOutputCache, OutputWriter, Pack, ToolCall, ToolContext, run_async
+from toolkit.testing import AsyncScriptedModel, call
 
 WATCHDOG = 60
 
@@ -90,6 +91,25 @@ def test_the_text_of_a_message_can_be_awaited(tmp_path: Path) -> None:
             message = await toolkit.invoke("shout", {"text": "x"})
             text = await while_the_gate_is_closed(gate, message.text_async())
             assert message.output_ref in text == message.text()
+        assert threading.get_ident() not in gate.users
+
+    asyncio.run(asyncio.wait_for(use(), WATCHDOG))
+
+
+def test_the_loop_goes_on_while_old_outputs_of_a_run_are_kept(tmp_path: Path) -> None:
+    """With a window, outputs that were shown whole are kept before the next request."""
+    gate = Gate(str(tmp_path / "outputs"))
+
+    async def use() -> None:
+        (tmp_path / "workspace").mkdir()
+        context = ToolkitContext(
+            tmp_path / "workspace", SecurityPolicy(default="allow"), overrides={OUTPUT_CACHE.id: lambda: gate}
+        )
+        pack = Pack({"shout": lambda args, ctx: {"text": "word " * 200}})
+        async with create_async_agent_toolkit(context, packs=[pack]) as toolkit:
+            model = AsyncScriptedModel(call("shout", text="x"), "done")
+            run = run_async(model, toolkit, "Shout.", window=1_000)
+            assert (await while_the_gate_is_closed(gate, run)).answer == "done"
         assert threading.get_ident() not in gate.users
 
     asyncio.run(asyncio.wait_for(use(), WATCHDOG))

@@ -134,7 +134,7 @@ async def _turns(
         elif (action := state.waiting_action()) is not None:
             state.add_action(action, await _wait(hooks.on_action(action)) if hooks.on_action else ())
         else:
-            messages, options = state.next_query()
+            messages, options = await _next_query(state)
             async with aclosing(trace.query_async(ask(messages, options), options)) as events:
                 async for event in events:
                     yield event
@@ -145,6 +145,17 @@ async def _turns(
         for one in answered:
             yield one
     yield RunEnded(state.conversation)
+
+
+async def _next_query(state: RunState) -> tuple[Sequence[ChatMessage], QueryOptions]:
+    """The next request. With a window, outputs are kept for it, which may wait for a store."""
+    if not state.keeps_outputs:
+        return state.next_query()
+    import asyncio
+
+    from toolkit.runtime.stores.waiting import start_store
+
+    return await asyncio.wrap_future(start_store(state.next_query))
 
 
 async def _run_calls(toolkit: AsyncRunner, calls: Sequence[ToolCall], hooks: AsyncHooks) -> list[ToolResult]:

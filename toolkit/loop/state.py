@@ -101,6 +101,11 @@ class RunState:
             deadline = left if deadline is None else min(left, deadline)
         return {"deadline": deadline, "signal": self.signal.caller}
 
+    @property
+    def keeps_outputs(self) -> bool:
+        """Whether ``next_query`` may have to keep outputs, to replace them with their refs."""
+        return self._window is not None
+
     def next_query(self) -> tuple[Sequence[ChatMessage], QueryOptions]:
         """The messages and the options of the next request."""
         limits, messages = self._limits, self.conversation.messages

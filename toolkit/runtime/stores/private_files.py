@@ -71,7 +71,8 @@ class PrivateFiles:
                 os.unlink(draft)
             raise
         if time.time() >= self._next_sweep:
-            self._sweep()
+            with suppress(OSError):  # the file is written
+                self._sweep()
 
     def remove(self, name: str) -> None:
         """Removes a file, if it exists; call it inside ``locked``."""

@@ -143,7 +143,7 @@ class RedisOutputCache(OutputCache):
         )
 
     def close(self) -> None:
-        self._server.close()
+        """Nothing: the connections belong to the server, which other stores and toolkits use. Close that."""
 
     def _append(self, unfinished: str, position: int, data: bytes) -> bool:
         given = (position, data, _UNFINISHED_SECONDS * 1000)
