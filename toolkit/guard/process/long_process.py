@@ -19,6 +19,7 @@ from typing import Final, Self
 from toolkit.errors import ToolkitError
 from toolkit.guard.process.command import Command, CommandExit
 from toolkit.guard.process.output import read_until_exit
+from toolkit.guard.system_faults import system_fault
 
 GRACE: Final = 2.0
 """Seconds a program may take to end by itself once its input is closed."""
@@ -29,6 +30,7 @@ _MAX_STDERR: Final = 8 << 10
 
 class LongProcess:
     """What ``ProcessGuard.start`` returns. ``stdin`` and ``stdout`` are descriptors to wait on; only ``close`` closes them.
+    ``resources`` are its own once it is made.
 
     ``read`` and ``write`` never block. One thread may read and one may write at a time.
     """
@@ -48,7 +50,6 @@ class LongProcess:
         self.sandboxed: Final = sandboxed
         self._stderr = stderr
         self._command = command
-        self._resources = resources
         self._stderr_tail = bytearray()
         self._outcome: CommandExit | ToolkitError | None = None
         self._lock = threading.Lock()
@@ -57,7 +58,11 @@ class LongProcess:
         resources.callback(os.close, self._wake)
         resources.callback(os.close, self._waker)
         self._stderr_thread = threading.Thread(target=self._read_stderr, name="toolkit-stderr", daemon=True)
-        self._stderr_thread.start()
+        try:
+            self._stderr_thread.start()
+        except RuntimeError:
+            raise system_fault("the program could not be started", "the system starts no more threads") from None
+        self._resources = resources.pop_all()
 
     def read(self) -> bytes | None:
         """The next output, at most 64 KiB; empty at its end, None when there is nothing now."""

@@ -36,6 +36,7 @@ from toolkit.guard.process.limits import CommandLimits
 from toolkit.guard.process.private_home import private_home
 from toolkit.guard.process.program import SYSTEM, find, interpreter_roots, is_below, search_path
 from toolkit.guard.review.review import Review
+from toolkit.guard.system_faults import SCARCE_AT_START, system_fault
 from toolkit.guard.trusted_code import places_to_hold, places_to_put_back
 
 EndReview: TypeAlias = Callable[[], list[str]]
@@ -167,7 +168,7 @@ class Sandbox:
         ``stdin`` yields the descriptor the command reads from, and is exited once the command has it.
         """
         with contextlib.ExitStack() as ours:
-            with _StartErrors(), contextlib.ExitStack() as theirs:
+            with StartErrors(), contextlib.ExitStack() as theirs:
                 source = theirs.enter_context(stdin)
                 stdout, stdout_end = _open_pipe(ours, theirs)
                 stderr, stderr_end = _open_pipe(ours, theirs)
@@ -281,13 +282,16 @@ def stdin_from_pipe(pipe: tuple[int, int]) -> Iterator[int]:
         os.close(source)
 
 
-class _StartErrors(OsErrorTranslation):
-    """What this process lacks to start a command (open files, memory) is an error that says so."""
+class StartErrors(OsErrorTranslation):
+    """What this process lacks to start a command (open files, processes, memory) is an error that says so."""
 
     __slots__ = ()
 
     def translate(self, error: OSError) -> ToolFailed:
-        return ToolFailed("IO", f"the command could not be started: {reason(error)}")
+        what = "the command could not be started"
+        if error.errno in SCARCE_AT_START:
+            return system_fault(what, reason(error))
+        return ToolFailed("IO", f"{what}: {reason(error)}")
 
 
 def _open_pipe(reading: contextlib.ExitStack, writing: contextlib.ExitStack) -> tuple[int, int]:
