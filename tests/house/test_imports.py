@@ -35,7 +35,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.toml_places",
         "toolkit.visible",
     ),
-    "toolkit/inject": ("toolkit.errors", "toolkit.inject"),
+    "toolkit/inject": ("toolkit.errors", "toolkit.guard.forks", "toolkit.inject"),
     "toolkit/spec": (
         "toolkit.errors",
         "toolkit.guard.permission",

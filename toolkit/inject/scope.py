@@ -14,6 +14,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from toolkit.errors import SetupError
+from toolkit.guard.forks import start_again_in_child
 from toolkit.inject.plan import DependencyNode, Given, Needs, Planner
 
 if TYPE_CHECKING:
@@ -37,6 +38,13 @@ class DependencyScope:
         self._values: dict[DependencyNode, Any] = {}
         self._pending: dict[DependencyNode, Future[None]] = {}
         self._closers: list[tuple[DependencyNode, Callable[..., Any]]] = []
+        self._lock = threading.Lock()
+        if run is None:
+            start_again_in_child(self)  # others last as long as a call
+
+    def start_again_in_child(self) -> None:
+        """What another thread was making, it makes no more."""
+        self._pending = {}
         self._lock = threading.Lock()
 
     def resolve(self, node: DependencyNode) -> Any:

@@ -154,19 +154,25 @@ class UnsandboxedCommand:
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process
+        self._owner = os.getpid()
         self.poll_fd: int | None = os.pidfd_open(process.pid) if hasattr(os, "pidfd_open") else None
 
     def has_ended(self) -> bool:
+        if self._owner != os.getpid():  # in a fork: it goes on, for the parent
+            return True
         if self._process.poll() is None:
             return False
         self.kill()  # what it left in the background
         return True
 
     def kill(self) -> None:
-        with contextlib.suppress(OSError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        if self._owner == os.getpid():
+            with contextlib.suppress(OSError):
+                os.killpg(self._process.pid, signal.SIGKILL)
 
     def outcome(self) -> CommandExit:
+        if self._owner != os.getpid():
+            raise ToolFailed("IO", "the command belongs to the process that this one was forked from")
         code = self._process.returncode
         return CommandExit(None, -code) if code < 0 else CommandExit(code, None)
 

@@ -29,6 +29,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self, TypeAlias, TypedDict, Unpack
 
 from toolkit.errors import InvalidArguments, SetupError, ToolFailed, ToolNotAllowed
+from toolkit.guard.forks import close_pipe, open_pipe
 from toolkit.guard.fs.handles import Check
 from toolkit.guard.fs.path import display
 from toolkit.guard.fs.sandbox_fs import SandboxFS
@@ -304,7 +305,7 @@ class ProcessGuard:
             unsandboxed = self._choice.unsafe or not sandbox
             start_proxy = self._guarded.proxy_for(network, self._choice, unsandboxed=unsandboxed)
             with StartErrors():
-                pipe = os.pipe()
+                pipe = open_pipe()
             try:
                 command, stdout, stderr = stack.enter_context(
                     view._sandbox.start(
@@ -314,7 +315,7 @@ class ProcessGuard:
                 with StartErrors():
                     program = LongProcess(command, pipe[1], stdout, stderr, stack, sandboxed=not unsandboxed)
             except BaseException:
-                os.close(pipe[1])
+                close_pipe(pipe[1])
                 raise
         return program.register_in(self._programs)
 
@@ -394,7 +395,11 @@ class ProcessGuard:
             return request
         request, end = self._sandbox.begin_review(request, long=long)
 
+        owner = os.getpid()
+
         def review() -> None:
+            if os.getpid() != owner:  # in a fork: the command is not over
+                return
             notes.extend(end())
             for note in notes:
                 _log.warning("after a command: %s", note)

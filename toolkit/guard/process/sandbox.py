@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final, TypeAlias
 
 from toolkit.errors import SandboxViolation, SetupError, ToolFailed, ToolNotAllowed
+from toolkit.guard.forks import close_pipe, open_pipe, start_again_in_child
 from toolkit.guard.fs.resolve import HANDLE
 from toolkit.guard.fs.transaction.accept import Accept
 from toolkit.guard.os_error_translation import OsErrorTranslation
@@ -93,6 +94,7 @@ class Sandbox:
         self._closed = False
         self._server: ForkServerClient | None = None
         self._owns_review = True
+        start_again_in_child(self)
 
     @property
     def places_of_tools(self) -> list[str]:
@@ -117,7 +119,15 @@ class Sandbox:
         made._lock = threading.Lock()
         made._server = None
         made._owns_review = False
+        start_again_in_child(made)
         return made
+
+    def start_again_in_child(self) -> None:
+        """The commands of a fork of this process run in a fork server of its own."""
+        self._lock = threading.Lock()
+        server, self._server = self._server, None
+        if server is not None:
+            server.leave_to_parent()
 
     @contextlib.contextmanager
     def home_and_tmp(self, *, unsandboxed: bool) -> Iterator[tuple[str, str]]:
@@ -279,7 +289,7 @@ def stdin_from_pipe(pipe: tuple[int, int]) -> Iterator[int]:
     try:
         yield source
     finally:
-        os.close(source)
+        close_pipe(source)
 
 
 class StartErrors(OsErrorTranslation):
@@ -295,8 +305,8 @@ class StartErrors(OsErrorTranslation):
 
 
 def _open_pipe(reading: contextlib.ExitStack, writing: contextlib.ExitStack) -> tuple[int, int]:
-    source, sink = os.pipe()
-    reading.callback(os.close, source)
-    writing.callback(os.close, sink)
+    source, sink = open_pipe()
+    reading.callback(close_pipe, source)
+    writing.callback(close_pipe, sink)
     os.set_blocking(source, False)
     return source, sink

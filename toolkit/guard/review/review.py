@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from toolkit.errors import ToolkitError, ToolNotAllowed
+from toolkit.guard.forks import start_again_in_child
 from toolkit.guard.fs.deny_globs import Globs, escape_pattern
 from toolkit.guard.fs.transaction.accept import Accept
 from toolkit.guard.os_error_translation import OsErrorTranslation
@@ -70,7 +71,7 @@ class Review:
         self._mounts: Final = mounts
         self._keep: Final = Globs([*keep, *map(escape_pattern, code)])
         self._store: Final = PutBackStore(state_dir)
-        self._lock: Final = threading.Lock()
+        self._lock = threading.Lock()
         self._roots = [ScanRoot(path) for path in self._paths] if self.is_needed else []
         places = (place_of(path, self._roots) for path in code)
         self._code: Final = frozenset(place for place in places if place is not None)
@@ -79,6 +80,13 @@ class Review:
         self._gone = GoneFolders()
         self._baseline = Baseline()
         self._closed = False
+        start_again_in_child(self)
+
+    def start_again_in_child(self) -> None:
+        """The commands that run belong to the parent, which reviews them."""
+        self._lock = threading.Lock()
+        self._running.clear()
+        self._baseline = Baseline()
 
     @property
     def is_needed(self) -> bool:

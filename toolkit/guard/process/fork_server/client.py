@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Final
 
 from toolkit.errors import ToolFailed
+from toolkit.guard.forks import open_socket_pair
 from toolkit.guard.process.fork_server.messages import CommandRequest, Setup, encode
 from toolkit.guard.process.kernel.syscall import Unsupported
 from toolkit.guard.process.program import helper_interpreter
@@ -108,7 +109,7 @@ class ForkServerClient:
     """
 
     def __init__(self, setup: Setup, workspace_fd: int) -> None:
-        self._control, server_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._control, server_end = open_socket_pair()
         try:
             with server_end, _above_stdio(server_end.fileno()) as socket_fd, _above_stdio(workspace_fd) as folder:
                 numbers = (socket_fd, folder)
@@ -143,7 +144,7 @@ class ForkServerClient:
 
         ``ConnectionError`` if the server is gone; another ``OSError`` if this process lacks something.
         """
-        ours, server_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours, server_end = open_socket_pair()
         try:
             with server_end, memory_file(encode(request)) as text:
                 self._send(array.array("i", [text, *stdio, server_end.fileno()]))
@@ -163,6 +164,10 @@ class ForkServerClient:
             # send many that nobody takes. The sender's limit of open files decides, and a command cannot raise its own.
             with _most_open_files():
                 self._control.sendmsg(*message)
+
+    def leave_to_parent(self) -> None:
+        """In a fork of the process that started it: it goes on, for that process, and this one has nothing to do with it."""
+        self._process.returncode = 0  # not a child of this process, which can neither wait for it nor end it
 
     def close(self) -> None:
         """End the fork server and every command it runs; a second time does nothing."""
