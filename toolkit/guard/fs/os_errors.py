@@ -47,6 +47,11 @@ def already_exists(shown: str) -> ToolFailed:
     return ToolFailed(reason, f"'{shown}' {problem}", path=shown)
 
 
+def removed_root() -> ToolFailed:
+    """The failure for everything below a root whose directory is gone."""
+    return ToolFailed("NOT_FOUND", "the workspace, or the directory of a root, no longer exists: it was removed")
+
+
 def conflict(shown: str) -> ToolFailed:
     """The failure for a file that is not the one that was read."""
     return ToolFailed("CONFLICT", f"'{shown}' has changed since it was read; read it again", path=shown)

@@ -87,6 +87,8 @@ class Guards:
         from toolkit.guard.process.guard import ProcessGuard
 
         context = self._context
+        # It was there when the toolkit was built; that it has been removed since is not a mistake in the setup.
+        self.fs.open_dir(".").close()
         return ProcessGuard(
             context.workspace,
             sandbox=context.sandbox,
