@@ -74,6 +74,7 @@ FailureReason: TypeAlias = Literal[
     "NETWORK",
     "REMOTE",
     "IO",
+    "SYSTEM",
     "INVALID_OUTPUT",
     "NO_HANDLER",
     "LLM_ASSIST_REQUIRED",
@@ -174,7 +175,7 @@ class ToolFailed(ToolkitError):
     def __init__(self, reason: FailureReason | str, message: str, **details: object) -> None:
         super().__init__(message, details={"reason": reason, **details})
         self.reason = reason
-        self.retriable = reason in ("NETWORK", "REMOTE", "CONFLICT")
+        self.retriable = reason in ("NETWORK", "REMOTE", "CONFLICT", "SYSTEM")
 
     def __str__(self) -> str:
         return f"{self.code}: {self.reason}: {self.message}"

@@ -40,6 +40,16 @@ def escape_hidden(text: str, kept: str = "\t") -> str:
 
 
 @cache
+def hidden_characters() -> frozenset[str]:
+    """All of them; made at its first use.
+
+    >>> "\\u202e" in hidden_characters(), "a" in hidden_characters()
+    (True, False)
+    """
+    return frozenset(map(chr, _hidden_codes()))
+
+
+@cache
 def hidden_pattern(kept: str) -> re.Pattern[str]:
     """An expression that matches one hidden character that is not in ``kept``; made at its first use.
 

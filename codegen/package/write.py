@@ -2,16 +2,18 @@
 
 New files are staged in a folder of the package and then renamed, in an order that keeps the package importable at every
 moment: models before what imports them, the manifest last. Then surplus files are removed. A killed run leaves complete
-files, and the next run finishes the work, because the manifest does not agree with them yet.
+files, and the next run finishes the work, because the manifest does not agree with them yet. One run writes at a time.
 """
 
 from __future__ import annotations
 
 import difflib
+import fcntl
 import os
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -41,24 +43,39 @@ _ORDER: Final = (
 def write(plan: PackagePlan) -> list[str]:
     """Writes the planned files and removes surplus ones; returns the paths that changed."""
     folder = plan.folder
-    changed = [path for path, text in plan.files.items() if _read_current(folder / path) != text.encode()]
-    for path in changed:
+    for path in _list_changed(plan):
         _refuse_foreign_file(folder, path)
-    surplus = _list_surplus(plan)
     try:
-        if changed:
-            _write_files(plan, changed)
-        for path in surplus:
-            _remove(folder / path)
+        # The folder may be a link to the place where it is created, as in our own source tree.
+        folder.resolve().mkdir(parents=True, exist_ok=True)
+        with _alone_in(folder):
+            changed, surplus = _list_changed(plan), _list_surplus(plan)
+            if changed:
+                _write_files(plan, changed)
+            for path in surplus:
+                _remove(folder / path)
     except OSError as error:
         raise GenerationError(f"{folder.name}: the package could not be written: {error.strerror or error}") from error
     return sorted([*changed, *surplus])
 
 
+def _list_changed(plan: PackagePlan) -> list[str]:
+    return [path for path, text in plan.files.items() if _read_current(plan.folder / path) != text.encode()]
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Waits until no other run writes this package. The lock ends with its process, however that ends."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
 def _write_files(plan: PackagePlan, changed: list[str]) -> None:
     folder = plan.folder
-    # The folder may be a link to the place where it is created, as in our own source tree.
-    folder.resolve().mkdir(parents=True, exist_ok=True)
     staging = folder / STAGING
     _remove(staging)
     try:

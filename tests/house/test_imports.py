@@ -36,7 +36,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.toml_places",
         "toolkit.visible",
     ),
-    "toolkit/inject": ("toolkit.errors", "toolkit.inject"),
+    "toolkit/inject": ("toolkit.errors", "toolkit.guard.forks", "toolkit.inject"),
     "toolkit/spec": (
         "toolkit.errors",
         "toolkit.guard.permission",
@@ -233,8 +233,6 @@ TOUCH_THE_SYSTEM = {
     # the server's own socket and signals, its policy file, and names of folders
     "toolkit/serve/http/address.py", "toolkit/serve/http/server.py", "toolkit/serve/mcp_server/transports.py",
     "toolkit/serve/mcp_server/roots.py", "toolkit/serve/setup/policy_watch.py", "toolkit/serve/setup/served_tools.py", "toolkit/serve/setup/shared.py",
-    # forks of the program
-    "toolkit/runtime/after_fork.py",
     # a digest of its own files
     "toolkit/mypy/__init__.py",
     # workspaces and transcripts of tests

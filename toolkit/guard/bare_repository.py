@@ -47,7 +47,7 @@ _OWN: Final = frozenset(
     )
 )
 # While a name that may complete a repository is written, no other thread writes one.
-_completing: Final = threading.RLock()
+_completing = threading.RLock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,3 +119,11 @@ def _refusal(change: ChangedName, at: int) -> SandboxViolation:
         f"'{change.shown}' is protected: '{repository}' is a git repository, or would become one, and git runs programs "
         'that its settings name; use git in a command, or set ToolkitContext(git="write")'
     )
+
+
+def _start_again_in_child() -> None:
+    global _completing
+    _completing = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_start_again_in_child)

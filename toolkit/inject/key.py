@@ -8,7 +8,8 @@ from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar, overload
 T = TypeVar("T")
 
 Lifetime: TypeAlias = Literal["call", "run"]
-"""How long a value is kept: for one call, or until the toolkit is closed."""
+"""How long a value is kept: for one call, or until the toolkit is closed. A value that was awaited is kept no longer than the
+event loop in which it was made."""
 
 Factory: TypeAlias = Callable[..., Any]
 """Makes a value: a function, sync or async, or a generator, which continues when the value is no longer needed. Its own

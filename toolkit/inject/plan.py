@@ -10,6 +10,7 @@ from types import FunctionType
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from toolkit.errors import SetupError
+from toolkit.guard.forks import start_again_in_child
 from toolkit.inject.key import Adapt, DependencyKey, Depends, Factory, Lifetime
 
 Kind: TypeAlias = Literal["value", "async", "generator", "async generator"]
@@ -70,6 +71,11 @@ class Planner:
         self._nodes: dict[object, DependencyNode] = {}
         self._functions: dict[Callable[..., Any], Needs] = {}
         self._keys: dict[str, DependencyKey[Any]] = {}
+        self._lock = threading.RLock()
+        start_again_in_child(self)
+
+    def start_again_in_child(self) -> None:
+        """Another thread may be planning while this process is forked."""
         self._lock = threading.RLock()
 
     def needs_of(self, function: Callable[..., Any], *, skip: int) -> Needs:

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import inspect
 import threading
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Set
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, cast
 
 from toolkit.errors import SetupError
+from toolkit.guard.forks import start_again_in_child
 from toolkit.inject.plan import DependencyNode, Given, Needs, Planner
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
+    from types import AsyncGeneratorType
 
     from toolkit.inject.key import Lifetime
 
@@ -37,6 +39,14 @@ class DependencyScope:
         self._values: dict[DependencyNode, Any] = {}
         self._pending: dict[DependencyNode, Future[None]] = {}
         self._closers: list[tuple[DependencyNode, Callable[..., Any]]] = []
+        self._loops: dict[DependencyNode, _MadeInLoop] = {}
+        self._lock = threading.Lock()
+        if run is None:
+            start_again_in_child(self)  # others last as long as a call
+
+    def start_again_in_child(self) -> None:
+        """What another thread was making, it makes no more."""
+        self._pending = {}
         self._lock = threading.Lock()
         self.is_closed = False
         """Whether it was closed: what is made later is not closed by anybody."""
@@ -96,6 +106,7 @@ class DependencyScope:
                     "the dependency %r failed while it was being closed", node.id, exc_info=late
                 )
         self._values.clear()
+        self._loops.clear()
         if failed is not None and error is None:
             raise failed
 
@@ -123,6 +134,8 @@ class DependencyScope:
         home = self._at(node.lifetime)
         while True:
             with home._lock:
+                if node.needs_loop:
+                    home._forget_ended()
                 if node in home._values:
                     return home._values[node]
                 pending = home._pending.get(node)
@@ -147,6 +160,18 @@ class DependencyScope:
                 del self._pending[node]
             mine.set_result(None)
 
+    def _forget_ended(self) -> None:
+        """Forgets what was made in an event loop that has ended, and what was made from it: it cannot be used in another.
+
+        ``asyncio.run`` finishes async generators at its end. Called with the lock.
+        """
+        ended = {node for node, made in self._loops.items() if made.has_ended}
+        for node in [node for node in self._values if ended and _needs_any(node, ended)]:
+            del self._values[node]
+        for node in ended:
+            if self._loops.pop(node).is_finished:
+                self._closers = [closer for closer in self._closers if closer[0] is not node]
+
     async def _make(self, node: DependencyNode, wait: _Wait) -> Any:
         arguments = await self._arguments(node.needs, wait)
         if node.kind == "generator":
@@ -156,12 +181,40 @@ class DependencyScope:
         elif node.kind == "async generator":
             async_manager = asynccontextmanager(node.factory)(**arguments)
             value = await async_manager.__aenter__()
+            self._loops[node] = _MadeInLoop(cast("AsyncGeneratorType[Any]", async_manager.gen))
             self._closers.append((node, async_manager.__aexit__))
         else:
             value = node.factory(**arguments)
             if node.kind == "async":
                 value = await value
+                self._loops[node] = _MadeInLoop(None)
         return value if node.adapt is None else node.adapt(value)
+
+
+def _needs_any(node: DependencyNode, others: Set[DependencyNode]) -> bool:
+    """Whether a value is one of others, or was made from one of them."""
+    return node in others or any(
+        isinstance(need, DependencyNode) and _needs_any(need, others) for _, need in node.needs
+    )
+
+
+class _MadeInLoop:
+    """The event loop in which a value was made, and the generator that gave it."""
+
+    def __init__(self, generator: AsyncGeneratorType[Any] | None) -> None:
+        import asyncio
+
+        self._loop: Final = asyncio.get_running_loop()
+        self._generator: Final = generator
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the generator is closed already."""
+        return self._generator is not None and self._generator.ag_frame is None
+
+    @property
+    def has_ended(self) -> bool:
+        return self.is_finished or self._loop.is_closed()
 
 
 class Dependencies(Mapping[str, Any]):

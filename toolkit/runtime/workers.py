@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from toolkit.errors import Overloaded, ToolCancelled
-from toolkit.runtime.after_fork import start_again_after_fork
+from toolkit.guard.forks import start_again_in_child
 from toolkit.runtime.interruption import is_interruption
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Workers:
         self._max_waiting: Final = max_waiting
         self._closed = False
         self.start_again_in_child()
-        start_again_after_fork(self)
+        start_again_in_child(self)
 
     def start_again_in_child(self) -> None:
         """Begins without threads, as at first."""
@@ -255,7 +255,7 @@ class LoopThread:
 
     def __init__(self) -> None:
         self.start_again_in_child()
-        start_again_after_fork(self)
+        start_again_in_child(self)
 
     def start_again_in_child(self) -> None:
         """Begins without a thread, as at first."""

@@ -5,16 +5,15 @@ state of a progress bar gets its own line. Every other control character (escape
 character (bidi overrides, tags) and every byte that is not UTF-8 is written as an escape such as ``\\x1b`` or ``\\u202e``.
 Backslashes stay as they are, so the escaping cannot be reversed.
 
-A program may write gigabytes, so no step here handles characters one by one unless hidden ones are rare.
+A program may write gigabytes, so no step here runs Python code for each character.
 """
 
 from __future__ import annotations
 
 import codecs
-import re
 from typing import Final
 
-from toolkit.visible import hidden_pattern
+from toolkit.visible import hidden_characters
 
 _ASCII: Final = bytes(range(0x80))
 _VISIBLE: Final = bytes(code for code in _ASCII if chr(code).isprintable() or chr(code) in "\t\n")
@@ -23,12 +22,8 @@ _SEPARATOR: Final = "\r"
 """Never in a text that is escaped here: carriage returns have become line feeds."""
 
 _MAX_REPLACED: Final = 4
-"""Number of different hidden bytes up to which replacing one after the other is faster than the tables."""
-_RARE: Final = 64
-"""Hidden characters are rare if there are fewer than one in so many."""
+"""Number of different hidden bytes or characters up to which replacing one after the other is faster than tables."""
 
-# Visible characters outside ASCII, in a text whose other characters are ASCII or stand for bytes that are not UTF-8.
-_FOREIGN: Final = re.compile("([^\\x00-\\x7f\\udc80-\\udcff]+)")
 # Not printable for Python, yet visible or needed: no-break and ideographic spaces, joiners.
 _ALSO_PLAIN: Final = "\xa0\u202f\u3000\u200c\u200d"
 
@@ -86,7 +81,7 @@ def _escape_hidden(text: str) -> str:
     try:
         return _escape_bytes(text.encode("ascii", "surrogateescape"))
     except UnicodeEncodeError:
-        return _escape_foreign(text) if _are_hidden_rare(text) else _escape_pieces(text)
+        return _escape_foreign(text)
 
 
 def _escape_bytes(data: bytes) -> str:
@@ -102,30 +97,21 @@ def _escape_bytes(data: bytes) -> str:
     return shown.translate(None, b"\0").decode()
 
 
-def _are_hidden_rare(text: str) -> bool:
-    """An estimate at little cost: hidden characters outside ASCII are not counted."""
-    data = text.encode("utf-8", "surrogateescape")
-    controls = len(data) - len(data.translate(None, _CONTROLS))
-    # A character of several bytes has at most twice as many as it has more than one; what exceeds that is not UTF-8.
-    not_utf8 = len(data.translate(None, _ASCII)) - 2 * (len(data) - len(text))
-    return (controls + not_utf8) * _RARE < len(data)
-
-
 def _escape_foreign(text: str) -> str:
-    return hidden_pattern("\t\n" + _SEPARATOR).sub(_escape_character, text)
+    """A text with characters outside ASCII. Each different character is looked at once, however often it occurs."""
+    characters = set(text)
+    hidden = {character: _show_hidden(character) for character in characters & hidden_characters()}
+    for kept in "\t\n":
+        hidden.pop(kept, None)
+    if len(hidden) <= _MAX_REPLACED:
+        for character, shown in hidden.items():
+            text = text.replace(character, shown)
+        return text
+    return "".join(map({**dict(zip(characters, characters, strict=True)), **hidden}.__getitem__, text))
 
 
-def _escape_character(hidden: re.Match[str]) -> str:
-    code = ord(hidden[0])
+def _show_hidden(character: str) -> str:
+    code = ord(character)
     if 0xDC80 <= code <= 0xDCFF:  # how Python represents a byte that is not UTF-8
         return f"\\x{code - 0xDC00:02x}"
-    return hidden[0].encode("unicode_escape").decode()
-
-
-def _escape_pieces(text: str) -> str:
-    """A text with many hidden characters: all of its ASCII parts are escaped at once, and all of the others."""
-    pieces = _FOREIGN.split(text)
-    ascii_parts = _SEPARATOR.join(pieces[::2]).encode("ascii", "surrogateescape")
-    pieces[::2] = _escape_bytes(ascii_parts).split(_SEPARATOR)
-    pieces[1::2] = _escape_foreign(_SEPARATOR.join(pieces[1::2])).split(_SEPARATOR)
-    return "".join(pieces)
+    return character.encode("unicode_escape").decode()

@@ -6,12 +6,12 @@ Promise: the system's own text is left out, because it may name a host path.
 from __future__ import annotations
 
 import errno
-import os
 from typing import Final
 
 from toolkit.errors import FailureReason, ToolFailed, ToolkitError
 from toolkit.guard.fs.path import outside_error
 from toolkit.guard.os_error_translation import OsErrorTranslation
+from toolkit.guard.system_faults import SCARCE, describe_errno, system_fault
 
 _FAILURES: Final[dict[int, tuple[FailureReason, str]]] = {
     errno.ENOENT: ("NOT_FOUND", "does not exist"),
@@ -35,7 +35,9 @@ def to_failure(error: OSError, shown: str) -> ToolkitError:
     number = error.errno or errno.EIO
     if number == errno.EXDEV:
         return outside_error(shown)
-    reason, problem = _FAILURES.get(number, ("IO", f"cannot be used: {os.strerror(number).lower()}"))
+    if number in SCARCE:
+        return system_fault(f"'{shown}' cannot be used now", describe_errno(number))
+    reason, problem = _FAILURES.get(number, ("IO", f"cannot be used: {describe_errno(number)}"))
     return ToolFailed(reason, f"'{shown}' {problem}", path=shown)
 
 
@@ -43,6 +45,11 @@ def already_exists(shown: str) -> ToolFailed:
     """The failure for a file that should have been new."""
     reason, problem = _FAILURES[errno.EEXIST]
     return ToolFailed(reason, f"'{shown}' {problem}", path=shown)
+
+
+def removed_root() -> ToolFailed:
+    """The failure for everything below a root whose directory is gone."""
+    return ToolFailed("NOT_FOUND", "the workspace, or the directory of a root, no longer exists: it was removed")
 
 
 def conflict(shown: str) -> ToolFailed:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self
 from toolkit.errors import SandboxViolation, SetupError
 from toolkit.guard.fs.consent import Consent, RealPath, approval_error
 from toolkit.guard.fs.deny_globs import Forms, Globs, fold_all
+from toolkit.guard.fs.os_errors import removed_root
 from toolkit.guard.fs.path import SandboxPath, outside_error
 from toolkit.guard.fs.place import Descriptor, Names, real_names
 from toolkit.guard.fs.resolve import HANDLE
@@ -44,6 +45,11 @@ class Root(Descriptor):
         self.name: Final = name
         self.names: Final[Names] = tuple(part for part in name.split("/") if part)
         self.writable: Final = writable
+
+    def refuse_removed(self) -> None:
+        """Raises if the directory is no longer there: it would look as if it were empty."""
+        if os.fstat(self.number).st_nlink == 0:
+            raise removed_root()
 
     @classmethod
     def open(cls, given: str | os.PathLike[str], what: str, *, writable: bool) -> Self:

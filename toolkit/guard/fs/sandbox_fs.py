@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import errno
 import hashlib
 import itertools
 import os
@@ -404,6 +405,8 @@ class SandboxFS(Handle[AccessRules]):
                 return self._open_checked(rules, path, flags)
             return open_beneath(rules.root(path).number, path.text, flags, self._resolver)
         except OSError as error:
+            if error.errno == errno.ENOENT:
+                rules.root(path).refuse_removed()
             raise to_failure(error, path.shown) from None
 
     def _open_checked(self, rules: AccessRules, path: SandboxPath, flags: int) -> int:
@@ -415,6 +418,8 @@ class SandboxFS(Handle[AccessRules]):
 
     def _open_dir(self, path: SandboxPath) -> SandboxDir:
         rules = self._begin()
+        if not path.parts:
+            rules.root(path).refuse_removed()
         number = self._open(path, READ_DIRECTORY)
         folder = SandboxDir(number, path.shown, self._check)
         if rules.checks_reads:

@@ -41,7 +41,7 @@ _METADATA: Final = ("importlib.metadata", "importlib_metadata")
 _IMPORT_BY_NAME: Final = ("importlib", "importlib.resources", "functools")
 _OPTIONAL_BY_NAME: Final = ("zoneinfo", "requests.compat", "pydantic.v1.version")
 """Modules of ours that import optional packages by a function. Others pass on a name that somebody gave them."""
-_lock: Final = threading.Lock()
+_lock = threading.Lock()
 
 
 def guard_imports(roots: Sequence[str], packages: Iterable[str] = ()) -> list[str]:
@@ -250,3 +250,11 @@ def _is_machinery(code: CodeType) -> bool:
 
 
 _finder: Final = TrustedFinder()
+
+
+def _start_again_in_child() -> None:
+    global _lock
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_start_again_in_child)

@@ -24,6 +24,7 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from toolkit.errors import InvalidArguments, SandboxViolation, ToolFailed, ToolkitError, ToolNotAllowed
+from toolkit.guard.forks import start_again_in_child
 from toolkit.guard.net.dial import Deadline, connect
 from toolkit.guard.net.network import Network
 from toolkit.guard.net.proxy_request import (
@@ -103,6 +104,15 @@ class CommandProxy:
         self._workers: list[threading.Thread] = []
         self._acceptor = threading.Thread(target=self._accept, name="toolkit-proxy", daemon=True)
         self._acceptor.start()
+        start_again_in_child(self)
+
+    def start_again_in_child(self) -> None:
+        """In a fork of this process: the command, and its proxy, go on in the parent."""
+        self._closing = threading.Event()
+        self._closing.set()
+        self._listener.close()
+        for end in (self._stop, self._stopper):
+            os.close(end)
 
     def close(self) -> None:
         """End every connection, and return when no thread is left; a second time does nothing."""

@@ -20,7 +20,10 @@ from toolkit.guard.fs.path import display
 from toolkit.guard.process.fork_server.client import CommandHandle
 from toolkit.guard.process.fork_server.messages import CommandRequest
 from toolkit.guard.process.limits import CommandLimits, EndedBy
+from toolkit.guard.system_faults import SCARCE_AT_START, describe_errno, system_fault
 
+# No room for another user namespace is ENOSPC. Commands have run in this sandbox, so that may pass as well.
+_MAY_PASS: Final = SCARCE_AT_START | {errno.ENOSPC}
 _MAX_COMPARED_NAME: Final = 100
 # A process that writes past the limit gets this signal; a shell makes 128 and its number of it.
 _TOO_LARGE_A_FILE: Final = (-signal.SIGXFSZ, 128 + signal.SIGXFSZ)
@@ -129,6 +132,8 @@ class SandboxedCommand:
                 raise ToolFailed("NOT_DIRECTORY", "the working directory changed while the command was being started")
             case [("watch", _, why)]:
                 raise ToolFailed("IO", f"the command was killed: what it uses could not be read any more ({why})")
+            case [("setup", number, why)] if number in _MAY_PASS:
+                raise system_fault("the command was not run: its sandbox could not be built", why)
             case [("setup", _, why)]:
                 raise ToolNotAllowed(f"the command was not run: its sandbox could not be built ({why})")
         if self._killed:
@@ -149,19 +154,25 @@ class UnsandboxedCommand:
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process
+        self._owner = os.getpid()
         self.poll_fd: int | None = os.pidfd_open(process.pid) if hasattr(os, "pidfd_open") else None
 
     def has_ended(self) -> bool:
+        if self._owner != os.getpid():  # in a fork: it goes on, for the parent
+            return True
         if self._process.poll() is None:
             return False
         self.kill()  # what it left in the background
         return True
 
     def kill(self) -> None:
-        with contextlib.suppress(OSError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        if self._owner == os.getpid():
+            with contextlib.suppress(OSError):
+                os.killpg(self._process.pid, signal.SIGKILL)
 
     def outcome(self) -> CommandExit:
+        if self._owner != os.getpid():
+            raise ToolFailed("IO", "the command belongs to the process that this one was forked from")
         code = self._process.returncode
         return CommandExit(None, -code) if code < 0 else CommandExit(code, None)
 
@@ -174,7 +185,7 @@ def program_not_found(request: CommandRequest, number: int | None) -> ToolkitErr
     """The error for a program that ``program.find`` did not find; ``number`` is its errno."""
     name = request.argv[0]
     if number != errno.ENOENT:
-        return program_not_started(name, errno.EACCES)
+        return program_not_started(name, number if number in _MAY_PASS else errno.EACCES)
     message = f"{_shown_name(name)} does not exist, or cannot be seen from inside the sandbox"
     return ToolFailed("COMMAND_NOT_FOUND", message, near=_near_names(name, request.env["PATH"]))
 
@@ -184,6 +195,8 @@ def program_not_started(name: str, number: int | None) -> ToolkitError:
     if number == errno.E2BIG:
         return InvalidArguments("the arguments and the environment are too long for one command")
     shown = _shown_name(name)
+    if number in _MAY_PASS:
+        return system_fault(f"{shown} could not be started", describe_errno(number))
     if number == errno.ENOENT:
         return ToolFailed("NOT_EXECUTABLE", f"{shown} needs an interpreter that does not exist here")
     return ToolFailed("NOT_EXECUTABLE", f"{shown} cannot be run: {os.strerror(number or errno.EACCES).lower()}")

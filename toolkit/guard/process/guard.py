@@ -29,6 +29,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self, TypeAlias, TypedDict, Unpack
 
 from toolkit.errors import InvalidArguments, SetupError, ToolFailed, ToolNotAllowed
+from toolkit.guard.forks import close_pipe, open_pipe
 from toolkit.guard.fs.handles import Check
 from toolkit.guard.fs.path import display
 from toolkit.guard.fs.sandbox_fs import SandboxFS
@@ -46,7 +47,7 @@ from toolkit.guard.process.limits import CommandLimits, EndedBy
 from toolkit.guard.process.long_process import LongProcess
 from toolkit.guard.process.output import HeadTail, Sink, read_until_exit
 from toolkit.guard.process.program_roots import expand_home, find_environment
-from toolkit.guard.process.sandbox import Sandbox, real_root, stdin_from_pipe
+from toolkit.guard.process.sandbox import Sandbox, StartErrors, real_root, stdin_from_pipe
 
 if TYPE_CHECKING:
     from toolkit.guard.net.proxy import UrlJudge
@@ -144,18 +145,20 @@ class ProcessGuard:
         self._choice = pick_tier(sandbox, carrier, avoid)
         if mode == "workspace-write" and self._choice.name == "reduced":
             self._choice = judge_exposed_code(self._choice, [workspace, *write_roots], by_name=sandbox == "reduced")
-        self._fs = SandboxFS(workspace)
-        self._sandbox = Sandbox(
-            workspace,
-            writable=mode == "workspace-write",
-            read_roots=read_roots,
-            write_roots=write_roots,
-            state_dir=state_dir,
-            choice=self._choice,
-            limits=limits or CommandLimits(),
-            git=git,
-            keep=keep,
-        )
+        with StartErrors(), contextlib.ExitStack() as stack:
+            self._fs = stack.enter_context(SandboxFS(workspace))
+            self._sandbox = Sandbox(
+                workspace,
+                writable=mode == "workspace-write",
+                read_roots=read_roots,
+                write_roots=write_roots,
+                state_dir=state_dir,
+                choice=self._choice,
+                limits=limits or CommandLimits(),
+                git=git,
+                keep=keep,
+            )
+            stack.pop_all()
         self._read_only = mode == "read-only"
         self._guarded = GuardedNetwork(internet)
         self._check: Check = _no_check
@@ -301,17 +304,19 @@ class ProcessGuard:
                 request = self._review_after(stack, request, [], long=True)
             unsandboxed = self._choice.unsafe or not sandbox
             start_proxy = self._guarded.proxy_for(network, self._choice, unsandboxed=unsandboxed)
-            pipe = os.pipe()
+            with StartErrors():
+                pipe = open_pipe()
             try:
                 command, stdout, stderr = stack.enter_context(
                     view._sandbox.start(
                         request, stdin_from_pipe(pipe), unsandboxed=unsandboxed, start_proxy=start_proxy
                     )
                 )
+                with StartErrors():
+                    program = LongProcess(command, pipe[1], stdout, stderr, stack, sandboxed=not unsandboxed)
             except BaseException:
-                os.close(pipe[1])
+                close_pipe(pipe[1])
                 raise
-            program = LongProcess(command, pipe[1], stdout, stderr, stack.pop_all(), sandboxed=not unsandboxed)
         return program.register_in(self._programs)
 
     def _reading(
@@ -370,7 +375,8 @@ class ProcessGuard:
         place = self._resolve_cwd(cwd)
         self._check_program(command[0], place)
         unsandboxed = self._choice.unsafe or not sandbox
-        home, tmp = stack.enter_context(self._sandbox.home_and_tmp(unsandboxed=unsandboxed))
+        with StartErrors():
+            home, tmp = stack.enter_context(self._sandbox.home_and_tmp(unsandboxed=unsandboxed))
         variables = build_environment(
             env, path=self._sandbox.path, home=home, tmp=tmp, trusted=not sandbox, proxied=network == "guarded"
         )
@@ -389,7 +395,11 @@ class ProcessGuard:
             return request
         request, end = self._sandbox.begin_review(request, long=long)
 
+        owner = os.getpid()
+
         def review() -> None:
+            if os.getpid() != owner:  # in a fork: the command is not over
+                return
             notes.extend(end())
             for note in notes:
                 _log.warning("after a command: %s", note)

@@ -4,7 +4,8 @@ Promise: ``close`` returns when nothing of the program is alive: its input is cl
 itself, then everything it started is killed. The same happens when its ``ProcessGuard`` is closed, and in a sandbox when
 this process dies, however it dies. Its stderr is read all the time, and only the end of it is kept, so that the program
 does not block and memory does not grow. Limit: without a sandbox, processes that left its process group are not killed,
-and nothing is killed when this process is: such a program only sees the end of its input.
+and nothing is killed when this process is: such a program only sees the end of its input. A fork of this process has
+no program: there it is closed, and goes on here.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ import threading
 from collections.abc import Callable
 from typing import Final, Self
 
-from toolkit.errors import ToolkitError
+from toolkit.errors import ToolFailed, ToolkitError
+from toolkit.guard.forks import close_pipe, open_pipe, start_again_in_child
 from toolkit.guard.process.command import Command, CommandExit
 from toolkit.guard.process.output import read_until_exit
+from toolkit.guard.system_faults import system_fault
 
 GRACE: Final = 2.0
 """Seconds a program may take to end by itself once its input is closed."""
@@ -29,6 +32,7 @@ _MAX_STDERR: Final = 8 << 10
 
 class LongProcess:
     """What ``ProcessGuard.start`` returns. ``stdin`` and ``stdout`` are descriptors to wait on; only ``close`` closes them.
+    ``resources`` are its own once it is made.
 
     ``read`` and ``write`` never block. One thread may read and one may write at a time.
     """
@@ -48,16 +52,20 @@ class LongProcess:
         self.sandboxed: Final = sandboxed
         self._stderr = stderr
         self._command = command
-        self._resources = resources
         self._stderr_tail = bytearray()
         self._outcome: CommandExit | ToolkitError | None = None
         self._lock = threading.Lock()
         self._unregister: Callable[[], None] = _do_nothing
-        self._wake, self._waker = os.pipe()
-        resources.callback(os.close, self._wake)
-        resources.callback(os.close, self._waker)
+        self._wake, self._waker = open_pipe()
+        resources.callback(close_pipe, self._wake)
+        resources.callback(close_pipe, self._waker)
         self._stderr_thread = threading.Thread(target=self._read_stderr, name="toolkit-stderr", daemon=True)
-        self._stderr_thread.start()
+        try:
+            self._stderr_thread.start()
+        except RuntimeError:
+            raise system_fault("the program could not be started", "the system starts no more threads") from None
+        self._resources = resources.pop_all()
+        start_again_in_child(self)
 
     def read(self) -> bytes | None:
         """The next output, at most 64 KiB; empty at its end, None when there is nothing now."""
@@ -95,7 +103,7 @@ class LongProcess:
             self._unregister()
             with self._resources:
                 # Our end of the pipe: the program sees the end of its input.
-                os.close(self.stdin)
+                close_pipe(self.stdin)
                 read_until_exit(
                     self._command, {self.stdout: _discard, self._stderr: self._keep_stderr}, grace, _do_nothing
                 )
@@ -103,6 +111,13 @@ class LongProcess:
                     self._outcome = self._command.outcome()
                 except ToolkitError as error:
                     self._outcome = error
+
+    def start_again_in_child(self) -> None:
+        """In a fork of the process that started it: it goes on, for that process, and here it is closed."""
+        self._lock = threading.Lock()
+        if self._outcome is None:
+            self._outcome = ToolFailed("IO", "the program belongs to the process that this one was forked from")
+            self._unregister()
 
     def register_in(self, programs: set[LongProcess]) -> Self:
         """Add itself to ``programs`` until it is closed; the owner of the set closes them all."""

@@ -25,11 +25,13 @@ def private_home(state_dir: str | None) -> Iterator[str]:
     if state_dir is not None:
         os.makedirs(state_dir, 0o700, exist_ok=True)
     path = os.path.realpath(tempfile.mkdtemp(prefix="home-", dir=state_dir))
+    owner = os.getpid()
     try:
         yield path
     finally:
-        with contextlib.suppress(OSError):
-            remove_tree(path)
+        if os.getpid() == owner:  # in a fork, the command of the parent may still use it
+            with contextlib.suppress(OSError):
+                remove_tree(path)
 
 
 def remove_tree(path: str) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final, TypeAlias
 
 from toolkit.errors import SandboxViolation, SetupError, ToolFailed, ToolNotAllowed
+from toolkit.guard.forks import close_pipe, open_pipe, start_again_in_child
 from toolkit.guard.fs.resolve import HANDLE
 from toolkit.guard.fs.transaction.accept import Accept
 from toolkit.guard.os_error_translation import OsErrorTranslation
@@ -36,6 +37,7 @@ from toolkit.guard.process.limits import CommandLimits
 from toolkit.guard.process.private_home import private_home
 from toolkit.guard.process.program import SYSTEM, find, interpreter_roots, is_below, search_path
 from toolkit.guard.review.review import Review
+from toolkit.guard.system_faults import SCARCE_AT_START, system_fault
 from toolkit.guard.trusted_code import places_to_hold, places_to_put_back
 
 EndReview: TypeAlias = Callable[[], list[str]]
@@ -92,6 +94,7 @@ class Sandbox:
         self._closed = False
         self._server: ForkServerClient | None = None
         self._owns_review = True
+        start_again_in_child(self)
 
     @property
     def places_of_tools(self) -> list[str]:
@@ -116,7 +119,15 @@ class Sandbox:
         made._lock = threading.Lock()
         made._server = None
         made._owns_review = False
+        start_again_in_child(made)
         return made
+
+    def start_again_in_child(self) -> None:
+        """The commands of a fork of this process run in a fork server of its own."""
+        self._lock = threading.Lock()
+        server, self._server = self._server, None
+        if server is not None:
+            server.leave_to_parent()
 
     @contextlib.contextmanager
     def home_and_tmp(self, *, unsandboxed: bool) -> Iterator[tuple[str, str]]:
@@ -167,7 +178,7 @@ class Sandbox:
         ``stdin`` yields the descriptor the command reads from, and is exited once the command has it.
         """
         with contextlib.ExitStack() as ours:
-            with _StartErrors(), contextlib.ExitStack() as theirs:
+            with StartErrors(), contextlib.ExitStack() as theirs:
                 source = theirs.enter_context(stdin)
                 stdout, stdout_end = _open_pipe(ours, theirs)
                 stderr, stderr_end = _open_pipe(ours, theirs)
@@ -278,21 +289,24 @@ def stdin_from_pipe(pipe: tuple[int, int]) -> Iterator[int]:
     try:
         yield source
     finally:
-        os.close(source)
+        close_pipe(source)
 
 
-class _StartErrors(OsErrorTranslation):
-    """What this process lacks to start a command (open files, memory) is an error that says so."""
+class StartErrors(OsErrorTranslation):
+    """What this process lacks to start a command (open files, processes, memory) is an error that says so."""
 
     __slots__ = ()
 
     def translate(self, error: OSError) -> ToolFailed:
-        return ToolFailed("IO", f"the command could not be started: {reason(error)}")
+        what = "the command could not be started"
+        if error.errno in SCARCE_AT_START:
+            return system_fault(what, reason(error))
+        return ToolFailed("IO", f"{what}: {reason(error)}")
 
 
 def _open_pipe(reading: contextlib.ExitStack, writing: contextlib.ExitStack) -> tuple[int, int]:
-    source, sink = os.pipe()
-    reading.callback(os.close, source)
-    writing.callback(os.close, sink)
+    source, sink = open_pipe()
+    reading.callback(close_pipe, source)
+    writing.callback(close_pipe, sink)
     os.set_blocking(source, False)
     return source, sink

@@ -14,13 +14,13 @@ each other, what the first of them found counts.
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from toolkit.errors import ToolNotAllowed
+from toolkit.errors import ToolkitError, ToolNotAllowed
+from toolkit.guard.forks import start_again_in_child
 from toolkit.guard.fs.deny_globs import Globs, escape_pattern
 from toolkit.guard.fs.transaction.accept import Accept
 from toolkit.guard.os_error_translation import OsErrorTranslation
@@ -34,6 +34,7 @@ from toolkit.guard.review.node import Node, NodeReader, PutBackStore
 from toolkit.guard.review.notes import describe
 from toolkit.guard.review.places import place_of, read_entry
 from toolkit.guard.review.scan import EntryPlace, Scan, Scanner, ScanRoot
+from toolkit.guard.system_faults import describe_errno, find_system_fault
 
 
 @dataclass(eq=False, slots=True)
@@ -70,7 +71,7 @@ class Review:
         self._mounts: Final = mounts
         self._keep: Final = Globs([*keep, *map(escape_pattern, code)])
         self._store: Final = PutBackStore(state_dir)
-        self._lock: Final = threading.Lock()
+        self._lock = threading.Lock()
         self._roots = [ScanRoot(path) for path in self._paths] if self.is_needed else []
         places = (place_of(path, self._roots) for path in code)
         self._code: Final = frozenset(place for place in places if place is not None)
@@ -79,6 +80,13 @@ class Review:
         self._gone = GoneFolders()
         self._baseline = Baseline()
         self._closed = False
+        start_again_in_child(self)
+
+    def start_again_in_child(self) -> None:
+        """The commands that run belong to the parent, which reviews them."""
+        self._lock = threading.Lock()
+        self._running.clear()
+        self._baseline = Baseline()
 
     @property
     def is_needed(self) -> bool:
@@ -194,6 +202,7 @@ class _ScanErrors(OsErrorTranslation):
 
     __slots__ = ()
 
-    def translate(self, error: OSError) -> ToolNotAllowed:
-        why = os.strerror(error.errno) if error.errno else "unknown error"
-        return ToolNotAllowed(f"commands cannot run: the state of the repositories could not be read ({why})")
+    def translate(self, error: OSError) -> ToolkitError:
+        what = "the state of the repositories could not be read"
+        fault = find_system_fault(error, f"the command was not run: {what}")
+        return fault or ToolNotAllowed(f"commands cannot run: {what} ({describe_errno(error.errno)})")

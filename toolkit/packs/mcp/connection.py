@@ -40,6 +40,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter, ValidationError
 
 from toolkit.errors import ToolCancelled, ToolFailed
+from toolkit.guard.forks import start_again_in_child
 from toolkit.packs.mcp.listing import (
     PageT,
     ToolListing,
@@ -48,6 +49,7 @@ from toolkit.packs.mcp.listing import (
     find_invalid_headers,
     read_pages,
 )
+from toolkit.packs.mcp.server_log import forget_logs
 from toolkit.packs.mcp.session import McpSession, ServerAccess, SessionExpired, learn_headers
 from toolkit.runtime.context.progress import logger
 from toolkit.runtime.workers import LoopThread, Workers
@@ -69,6 +71,9 @@ _MAX_PROGRESS_TEXT: Final = 2000
 _MAX_INPUT_ROUNDS: Final = 10
 """How often a server may ask for input before it answers a call."""
 
+_of_parent: Final[list[McpSession]] = []
+"""Sessions that this process got when it was forked. They are kept: if their tasks were collected, Python would end them."""
+
 _CALLED: Final[TypeAdapter[CallToolResult | InputRequiredResult]] = TypeAdapter(CallToolResult | InputRequiredResult)
 
 AnyRequest: TypeAlias = Request[Any, Any]
@@ -89,6 +94,14 @@ class McpConnection:
         # Used only in the loop of this connection.
         self._session: McpSession | None = None
         self._session_lock: asyncio.Lock | None = None
+        start_again_in_child(self)
+
+    def start_again_in_child(self) -> None:
+        """The session, and its server, belong to the parent: the next call connects anew."""
+        if self._session is not None:
+            _of_parent.append(self._session)
+        self._session = self._session_lock = None
+        forget_logs()
 
     async def call(
         self,

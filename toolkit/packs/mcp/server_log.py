@@ -73,6 +73,11 @@ _LOGS: Final[dict[int, ServerLog]] = {}
 """The log of the session in each thread that has one."""
 
 
+def forget_logs() -> None:
+    """In a fork of this process, whose new threads may have the numbers of the parent's."""
+    _LOGS.clear()
+
+
 def _take_warning(record: logging.LogRecord) -> bool:
     """A filter: False if the record was taken."""
     log = _LOGS.get(threading.get_ident())

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from pydantic import BaseModel
 
-from toolkit.errors import PolicyError, SetupError, ToolNotAllowed, nearest
+from toolkit.errors import PolicyError, SetupError, ToolFailed, ToolNotAllowed, nearest
 from toolkit.inject.plan import Given, Planner
 from toolkit.inject.scope import DependencyScope
 from toolkit.models.base import ToolModel
@@ -183,6 +183,11 @@ class Core:
             if handler is None:
                 raise steps.no_handler(tool)
             return PreparedCall(tool, handler, args, repairs, verdict, request, places, record)
+        except OSError as error:  # for example no descriptor is left to import what the call needs
+            failed = steps.as_toolkit_error(error, name)
+            if record is not None:
+                record.end_failed(failed, arguments)
+            raise failed from error
         except BaseException as error:
             if record is not None:
                 record.end_failed(error, arguments)
@@ -484,7 +489,12 @@ class Core:
             return f"{info.name!r} has no handler in this toolkit"
         if self._cannot_write(info):
             return f"{info.name!r} writes files, and this context is read-only"
-        return self._admission(info)[0]
+        try:
+            return self._admission(info)[0]
+        except ToolFailed as error:
+            if error.reason == "SYSTEM":  # it may be gone when the tool is called
+                return None
+            raise
 
     def describe(self) -> str:
         """How many tools the policy may allow, and where they work. Starts nothing: tools that need a sandbox count."""

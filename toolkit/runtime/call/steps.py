@@ -23,6 +23,7 @@ from toolkit.errors import (
     ToolTimeout,
     nearest,
 )
+from toolkit.guard.system_faults import find_system_fault
 from toolkit.runtime.call.argument_text import MANY_ARGUMENTS, parse_arguments
 from toolkit.runtime.call.reader import MANY_ERRORS, describe_errors, first_errors, shown_place
 from toolkit.runtime.interruption import is_interruption
@@ -276,6 +277,10 @@ def as_toolkit_error(error: BaseException, tool_name: str) -> ToolkitError:
         # Always: a handler may raise the same error object again, or pass on the error of another tool.
         error.tool_name = tool_name
         return error
+    fault = find_system_fault(error, "the tool could not go on")
+    if fault is not None:
+        fault.tool_name = tool_name
+        return fault
     mark = _log_error(error, "tool", tool_name)
     return InternalError(
         f"the tool failed unexpectedly; the cause is in the log under {mark}", tool_name=tool_name, details={"id": mark}

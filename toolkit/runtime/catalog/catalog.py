@@ -96,6 +96,12 @@ class Catalog:
     def definitions(self) -> Mapping[str, Mapping[str, Any]]:
         """Name -> title, description and schemas of each tool, from the manifests of their packages."""
         found = {row["name"]: row for package in self.packages for row in _manifest_rows(package)}
+        if missing := [name for name in self.tools if name not in found]:
+            package = self.tools[missing[0]].module.rpartition(".models.")[0]
+            raise GenerationError(
+                f"the package {package!r} is incomplete: its {_MANIFEST} does not have the tool {missing[0]!r}, as after a "
+                "`toolkit generate` that was killed; run `toolkit generate`"
+            )
         return {name: found[name] for name in self.tools}
 
     @cached_property
@@ -138,7 +144,10 @@ def _manifest_rows(package: str) -> list[dict[str, Any]]:
     import json
     import pkgutil
 
-    data = remembered_file(package, _MANIFEST) or pkgutil.get_data(package, _MANIFEST)
+    try:
+        data = remembered_file(package, _MANIFEST) or pkgutil.get_data(package, _MANIFEST)
+    except FileNotFoundError:
+        data = None
     if data is None:
         raise GenerationError(f"the package {package!r} has no manifest.json; run `toolkit generate`")
     rows: list[dict[str, Any]] = json.loads(data)["tools"]

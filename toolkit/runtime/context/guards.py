@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
+from toolkit.guard.forks import start_again_in_child
 from toolkit.guard.fs.sandbox_fs import SandboxFS
 from toolkit.guard.fs.transaction.accept import Accept, ignore_changes
 from toolkit.guard.trusted_code import trusted_code
@@ -48,7 +49,8 @@ class Guards:
     def __init__(self, context: ToolkitContext[Any], packages: Sequence[str] = ()) -> None:
         self._context = context
         self._packages = packages
-        self.lock: Final = threading.RLock()  # making one guard may need another
+        self.start_again_in_child()
+        start_again_in_child(self)
         writable = context.mode == "workspace-write"
         self.fs: Final = SandboxFS(
             context.workspace,
@@ -62,6 +64,10 @@ class Guards:
         )
         if writable and context.state.existing("journal") is not None:
             self._recover()
+
+    def start_again_in_child(self) -> None:
+        """Another thread may be making a guard while this process is forked."""
+        self.lock = threading.RLock()  # making one guard may need another
 
     def _accept_changes(self) -> AbstractContextManager[Accept]:
         """What a tool writes, with approval where that is needed, is not put back after the commands that run."""
@@ -81,6 +87,8 @@ class Guards:
         from toolkit.guard.process.guard import ProcessGuard
 
         context = self._context
+        # It was there when the toolkit was built; that it has been removed since is not a mistake in the setup.
+        self.fs.open_dir(".").close()
         return ProcessGuard(
             context.workspace,
             sandbox=context.sandbox,

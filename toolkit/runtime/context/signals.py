@@ -5,7 +5,6 @@ Both are cooperative for Python code: ``ctx.signal.check()`` and every operation
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 
@@ -21,12 +20,13 @@ class CancelSignal:
     True
     """
 
-    __slots__ = ("_listeners", "_lock", "_reason")
+    __slots__ = ("_listeners", "_reasons")
 
+    # Without a lock, which a signal handler or a fork could meet locked: each step is atomic, and whoever takes a listener
+    # out of the dict calls it.
     def __init__(self) -> None:
-        self._reason: str | None = None
+        self._reasons: list[str] = []
         self._listeners: dict[object, Callable[[], None]] = {}
-        self._lock = threading.Lock()
 
     @classmethod
     def linked_to(cls, outer: CancelSignal | None) -> tuple[CancelSignal, Callable[[], None]]:
@@ -37,46 +37,44 @@ class CancelSignal:
         return signal, outer.listen(lambda: signal.cancel(outer.reason))
 
     def __repr__(self) -> str:
-        return f"<CancelSignal: {'not cancelled' if self._reason is None else f'cancelled: {self._reason}'}>"
+        return f"<CancelSignal: {f'cancelled: {self.reason}' if self._reasons else 'not cancelled'}>"
 
     @property
     def cancelled(self) -> bool:
-        return self._reason is not None
+        return bool(self._reasons)
 
     @property
     def reason(self) -> str:
-        return self._reason or ""
+        return self._reasons[0] if self._reasons else ""
 
     def check(self) -> None:
         """Raises ``ToolCancelled`` if it was cancelled."""
-        if self._reason is not None:
-            raise ToolCancelled(self._reason)
+        if self._reasons:
+            raise ToolCancelled(self.reason)
 
     def cancel(self, reason: str = "cancelled by the caller") -> None:
         """Ends the calls; the first reason stays."""
-        with self._lock:
-            if self._reason is not None:
-                return
-            self._reason = reason
-            listeners = list(self._listeners.values())
-            self._listeners.clear()
-        for listener in listeners:
-            listener()
+        if self._reasons:
+            return
+        self._reasons.append(reason)
+        for key in list(self._listeners):
+            self._call(key)
 
     def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Calls ``listener`` once on cancellation, now if that has happened; returns a function that stops listening."""
         key = object()
-        with self._lock:
-            waiting = self._reason is None
-            if waiting:
-                self._listeners[key] = listener
-        if not waiting:
-            listener()
+        self._listeners[key] = listener
+        if self._reasons:
+            self._call(key)
         return lambda: self._forget(key)
 
+    def _call(self, key: object) -> None:
+        listener = self._listeners.pop(key, None)
+        if listener is not None:
+            listener()
+
     def _forget(self, key: object) -> None:
-        with self._lock:
-            self._listeners.pop(key, None)
+        self._listeners.pop(key, None)
 
 
 class CallSignal:

@@ -46,6 +46,7 @@ from toolkit.guard.fs.write import (
     write_all,
 )
 from toolkit.guard.os_error_translation import OsErrorTranslation
+from toolkit.guard.system_faults import describe_errno, find_system_fault
 
 
 class FindTarget(Protocol):
@@ -317,5 +318,5 @@ class _JournalErrors(OsErrorTranslation):
     __slots__ = ()
 
     def translate(self, error: OSError) -> ToolFailed:
-        reason = os.strerror(error.errno or errno.EIO).lower()
-        return ToolFailed("IO", f"nothing was changed: the journal could not be written: {reason}")
+        what = "nothing was changed: the journal could not be written"
+        return find_system_fault(error, what) or ToolFailed("IO", f"{what}: {describe_errno(error.errno or errno.EIO)}")

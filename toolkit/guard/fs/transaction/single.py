@@ -137,6 +137,7 @@ class Changes:
         path = self._fs.path(text)
         rules = self._fs._begin()
         rules.check_write(path)
+        rules.root(path).refuse_removed()
         with FileErrors(path.shown):
             place = find_place(rules.root(path).number, path, self._fs._resolver, follow=follow)
         with place:

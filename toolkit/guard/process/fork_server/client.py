@@ -11,6 +11,7 @@ from __future__ import annotations
 import array
 import contextlib
 import errno
+import fcntl
 import os
 import resource
 import signal
@@ -23,9 +24,11 @@ from pathlib import Path
 from typing import Final
 
 from toolkit.errors import ToolFailed
+from toolkit.guard.forks import open_socket_pair
 from toolkit.guard.process.fork_server.messages import CommandRequest, Setup, encode
 from toolkit.guard.process.kernel.syscall import Unsupported
 from toolkit.guard.process.program import helper_interpreter
+from toolkit.guard.system_faults import SCARCE_AT_START, system_fault
 
 _PACKAGE: Final = str(Path(__file__).resolve().parents[3])
 # Finds our package and nothing else in its directory: a module that is missing elsewhere must stay missing.
@@ -40,6 +43,9 @@ sys.meta_path.append(OurPackage)
 from toolkit.guard.process.fork_server.server import main
 main(int(sys.argv[2]), int(sys.argv[3]))
 """
+_STDERR: Final = 2
+# A filter of system calls around this process killed it, or it crashed: it will do so again.
+_NOT_POSSIBLE_HERE: Final = (-signal.SIGSYS, -signal.SIGSEGV, -signal.SIGILL)
 _ROOM_FOR_ONE: Final = socket.CMSG_SPACE(4)
 _AT_ONCE: Final = socket.MSG_DONTWAIT | getattr(socket, "MSG_CMSG_CLOEXEC", 0)
 
@@ -92,39 +98,42 @@ class CommandHandle:
 
 def _received_descriptor(ancillary: list[tuple[int, int, bytes]]) -> int:
     if not ancillary:  # the kernel drops what this process has no room for
-        raise ToolFailed("IO", "the command's proxy could not be started: this process has too many open files")
+        raise system_fault("the command's proxy could not be started", "this process has too many open files")
     return int.from_bytes(ancillary[0][2], sys.byteorder)
 
 
 class ForkServerClient:
-    """One fork server. The constructor returns when it is ready, or raises ``Unsupported`` with its reason."""
+    """One fork server. The constructor returns when it is ready, or raises ``Unsupported`` with its reason.
+
+    What this process lacks is an ``OSError``, what the fork server lacks the failure ``SYSTEM``: both may pass.
+    """
 
     def __init__(self, setup: Setup, workspace_fd: int) -> None:
-        self._control, server_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        numbers = (server_end.fileno(), workspace_fd)
+        self._control, server_end = open_socket_pair()
         try:
-            self._process = subprocess.Popen(
-                [helper_interpreter(), "-I", "-S", "-c", _CODE, _PACKAGE, *map(str, numbers)],
-                pass_fds=numbers,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env={},
-                cwd="/",
-                start_new_session=True,  # keys typed at the terminal signal this process only
-            )
+            with server_end, _above_stdio(server_end.fileno()) as socket_fd, _above_stdio(workspace_fd) as folder:
+                numbers = (socket_fd, folder)
+                self._process = subprocess.Popen(
+                    [helper_interpreter(), "-I", "-S", "-c", _CODE, _PACKAGE, *map(str, numbers)],
+                    pass_fds=numbers,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    env={},
+                    cwd="/",
+                    start_new_session=True,  # keys typed at the terminal signal this process only
+                )
         except OSError:
             self._control.close()
             raise
-        finally:
-            server_end.close()
         answer = b""
         with contextlib.suppress(OSError):  # it has ended already
             self._control.send(encode(setup))
             answer = self._control.recv(1 << 16)
         if answer != b"ready":
-            self.close()
-            raise Unsupported(answer.decode() or "the fork server ended")
+            self._control.close()
+            self._process.wait()
+            raise _refusal(answer.decode(), self._process.returncode)
 
     @property
     def pid(self) -> int:
@@ -135,7 +144,7 @@ class ForkServerClient:
 
         ``ConnectionError`` if the server is gone; another ``OSError`` if this process lacks something.
         """
-        ours, server_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours, server_end = open_socket_pair()
         try:
             with server_end, memory_file(encode(request)) as text:
                 self._send(array.array("i", [text, *stdio, server_end.fileno()]))
@@ -156,11 +165,41 @@ class ForkServerClient:
             with _most_open_files():
                 self._control.sendmsg(*message)
 
+    def leave_to_parent(self) -> None:
+        """In a fork of the process that started it: it goes on, for that process, and this one has nothing to do with it."""
+        self._process.returncode = 0  # not a child of this process, which can neither wait for it nor end it
+
     def close(self) -> None:
         """End the fork server and every command it runs; a second time does nothing."""
         self._control.close()
         self._process.send_signal(signal.SIGKILL)
         self._process.wait()
+
+
+def _refusal(answer: str, exit_code: int) -> Unsupported | ToolFailed:
+    """Why a fork server did not start. One that ended without a word lacked something, or was killed from outside."""
+    number, _, why = answer.partition(" ")
+    if answer and int(number) not in SCARCE_AT_START:
+        return Unsupported(why)
+    if exit_code in _NOT_POSSIBLE_HERE:
+        return Unsupported("the fork server ended")
+    return system_fault("the sandbox could not be started", why or "its process ended")
+
+
+@contextlib.contextmanager
+def _above_stdio(descriptor: int) -> Iterator[int]:
+    """The same as a number that is not one of stdin, stdout and stderr: a new program gets others there.
+
+    In a program that has closed those, the next file that is opened takes such a number.
+    """
+    if descriptor > _STDERR:
+        yield descriptor
+        return
+    copied = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _STDERR + 1)
+    try:
+        yield copied
+    finally:
+        os.close(copied)
 
 
 @contextlib.contextmanager

@@ -20,6 +20,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import resource
 import select
 import signal
 import socket
@@ -42,10 +43,12 @@ from toolkit.guard.process.kernel.syscall import (
     clone,
     forbid_new_capabilities,
     machine,
+    number_of,
     prctl,
     reason,
 )
 
+_ROOM: Final = 16  # descriptors; more than what a command needs here, while it runs or when it ends
 _DESCRIPTORS: Final = 5  # the request, stdin, stdout, stderr, the command's socket
 
 
@@ -65,7 +68,8 @@ class _SupervisorStarter(Protocol):
 
 def main(control_fd: int, workspace_fd: int) -> NoReturn:
     """Serve until the other end of the socket, or the process that started this one, is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Python's handler would let a command interrupt its supervisor
+    _forget_signals_of_parent()
+    _allow_most_open_files()
     for fd in (control_fd, workspace_fd):
         os.set_inheritable(fd, False)
     parent = os.pidfd_open(os.getppid())
@@ -73,11 +77,24 @@ def main(control_fd: int, workspace_fd: int) -> NoReturn:
     try:
         starter = _make_starter(decode_setup(control.recv(1 << 16)), workspace_fd)
     except (OSError, Unsupported) as error:
-        control.send(reason(error).encode())
+        control.send(f"{number_of(error)} {reason(error)}".encode())
         os._exit(1)
     control.send(b"ready")
     _Server(control, starter).serve(parent)
     os._exit(0)
+
+
+def _forget_signals_of_parent() -> None:
+    """Signals that the program around us blocks or ignores would stay so here, and in every command."""
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Python's handler would let a command interrupt its supervisor
+
+
+def _allow_most_open_files() -> None:
+    """How many files the program around us may open at the moment says nothing about this process."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def _make_starter(setup: Setup, workspace_fd: int) -> _SupervisorStarter:
@@ -116,20 +133,26 @@ class _Server:
         message, ancillary, _, _ = self._control.recvmsg(1, size, socket.MSG_CMSG_CLOEXEC)
         if not message:
             return False
-        descriptors = memoryview(ancillary[0][2]).cast("i").tolist()
+        descriptors = [fd for _, _, data in ancillary for fd in memoryview(data).cast("i").tolist()]
+        if len(descriptors) == _DESCRIPTORS:
+            self._start_command(descriptors)
+        else:  # the kernel drops those that this process has no room for; the caller sees that its command is gone
+            _close_all(descriptors)
+        return True
+
+    def _start_command(self, descriptors: list[int]) -> None:
         client = descriptors[-1]
         try:
+            _ensure_room()
             pid = self._starter.start(read_request(descriptors[0]), descriptors, self._foreign())
         except (OSError, Unsupported) as error:  # for example too many processes; the other commands go on
-            send_report(client, "setup", text=reason(error))
+            send_report(client, "setup", number_of(error), reason(error))
             os.close(client)
         else:
             supervisor = os.pidfd_open(pid)
             self._running[supervisor] = (pid, client)
             self._poller.register(supervisor, select.POLLIN)
-        for fd in descriptors[:-1]:
-            os.close(fd)
-        return True
+        _close_all(descriptors[:-1])
 
     def _foreign(self) -> list[int]:
         return [self._control.fileno(), *(client for _, client in self._running.values())]
@@ -219,10 +242,14 @@ class _NamespaceStarter(_ForkStarter):
     def prepare_next(self, foreign: list[int]) -> None:
         if self._spare is not None:
             return
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        try:
+            _ensure_room()
+            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        except OSError:  # too many open files, perhaps; then the next command does without
+            return
         try:
             pid = clone(namespaces.CHILD_OFFLINE | signal.SIGCHLD)
-        except OSError:  # too many processes, perhaps; then the next command tries again
+        except OSError:  # too many processes, perhaps
             ours.close()
         else:
             if pid == 0:
@@ -279,6 +306,21 @@ def _open_roots(roots: Roots) -> dict[str, int]:
     for path, handle in handles.items():
         roots.refuse_replaced(path, os.fstat(handle))
     return handles
+
+
+def _ensure_room() -> None:
+    """Raises ``OSError`` if few descriptors are left: the end of a command is seen, and cleaned up after, by others."""
+    taken: list[int] = []
+    try:
+        while len(taken) < _ROOM:
+            taken.append(os.dup(0))
+    finally:
+        _close_all(taken)
+
+
+def _close_all(descriptors: list[int]) -> None:
+    for fd in descriptors:
+        os.close(fd)
 
 
 def _write(path: str, text: str) -> None:

@@ -28,6 +28,7 @@ from toolkit.guard.process.kernel.syscall import (
     drop_capabilities,
     forbid_new_privileges,
     mark_descriptors_for_closing,
+    number_of,
     prctl,
     reason,
 )
@@ -103,7 +104,7 @@ class Supervisor:
                 goes_on = self._is_alone and not self._request.until_closed
                 send_report(self._client, "ended" if goes_on else "status", *end)
         except (OSError, Unsupported) as error:
-            send_report(self._client, "watch" if self._command else "setup", text=reason(error))
+            send_report(self._client, "watch" if self._command else "setup", number_of(error), reason(error))
         finally:
             if not self._full:
                 kill_descendants(signals_scoped=self._signals_scoped, group=self._command)
@@ -275,7 +276,7 @@ class Supervisor:
 
     def _fail(self, step: str, error: OSError | Unsupported) -> NoReturn:
         """Report the step that failed, and exit."""
-        send_report(self._client, step, getattr(error, "errno", None) or 0, reason(error))
+        send_report(self._client, step, number_of(error), reason(error))
         os._exit(1)
 
 

@@ -14,6 +14,7 @@ replaced; uid 0 can change the mode of the five devices.
 from __future__ import annotations
 
 import contextlib
+import errno
 import marshal
 import os
 import re
@@ -36,6 +37,7 @@ from toolkit.guard.process.program import SYSTEM, SYSTEM_PATH, is_below
 
 _NAME: Final = "bwrap"
 _MAX_PRINTED: Final = 4096
+_TOLD: Final = (errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC)  # by bubblewrap, in words only
 _OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 
 _ALWAYS: Final = (
@@ -173,7 +175,9 @@ class BubblewrapStarter:
         printed = os.pread(command.stderr_file, _MAX_PRINTED, 0)
         os.close(command.stderr_file)
         if printed:  # ignored if the supervisor has reported: the first report counts
-            send_report(client, "setup", text=f"bubblewrap: {_last_line_without_paths(printed)}")
+            line = _last_line_without_paths(printed)
+            number = next((number for number in _TOLD if line.endswith(os.strerror(number))), 0)
+            send_report(client, "setup", number, f"bubblewrap: {line}")
 
     def _message(self, request: CommandRequest, stdio: list[int], client: int, mounts: dict[str, _Mount]) -> bytes:
         """What ``bubblewrap_main`` reads."""

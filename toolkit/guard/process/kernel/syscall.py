@@ -47,6 +47,11 @@ def reason(error: Exception) -> str:
     return (error.strerror or "unknown error").lower() if isinstance(error, OSError) else str(error)
 
 
+def number_of(error: Exception) -> int:
+    """The ``errno`` of an error, 0 if it has none: it tells what may pass from what this machine cannot do."""
+    return (error.errno or 0) if isinstance(error, OSError) else 0
+
+
 @functools.cache
 def machine() -> int:
     """The column of this machine in the tables of system call numbers."""

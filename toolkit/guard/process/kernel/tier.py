@@ -10,11 +10,14 @@ the workspace, so neither can weaken the choice.
 
 from __future__ import annotations
 
-import functools
+import contextlib
+import errno
 import os
 import select
+import shutil
+import signal
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, get_args
 
@@ -27,6 +30,7 @@ from toolkit.guard.process.kernel import bubblewrap, landlock
 from toolkit.guard.process.kernel.syscall import Unsupported, machine, reason
 from toolkit.guard.process.limits import CommandLimits
 from toolkit.guard.process.program import helper_interpreter, interpreter_roots
+from toolkit.guard.system_faults import SCARCE_AT_START, system_fault
 
 Tier: TypeAlias = Literal["full", "reduced", "none"]
 
@@ -35,6 +39,7 @@ CARRIERS: Final[tuple[CarrierChoice, ...]] = get_args(CarrierChoice)
 # Older versions of Landlock do not cover TCP.
 _REDUCED_NEEDS_ABI: Final = 4
 _PROBE_SECONDS: Final = 20.0
+_working: Final[set[tuple[str, str]]] = set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,26 +113,53 @@ def _try_reduced(*, by_name: bool) -> str:
     return "not for uid 0 unless requested by name" if not by_name and os.geteuid() == 0 else probe("reduced")
 
 
-@functools.cache
 def probe(tier: Literal["full", "reduced"], bubblewrap: str = "") -> str:
-    """Why ``tier`` does not work on this machine, or an empty text after a command has run in it."""
+    """Why ``tier`` does not work on this machine, or an empty text after a command has run in it.
+
+    Only that it works is remembered. Raises the failure ``SYSTEM`` if something has run out that a sandbox needs: it is
+    not known then what this machine can do, and no lower tier is chosen.
+    """
+    if (tier, bubblewrap) in _working:
+        return ""
     try:
-        if tier == "reduced" and (machine(), landlock.abi())[1] < _REDUCED_NEEDS_ABI:
-            return f"Landlock is older than version {_REDUCED_NEEDS_ABI}"
-        with tempfile.TemporaryDirectory() as folder:
-            workspace = os.path.realpath(folder)
-            roots = Roots(workspace, True, identities(interpreter_roots()), {})
-            workspace_fd = os.open(workspace, HANDLE | os.O_DIRECTORY)
-            try:
-                server = ForkServerClient(Setup(tier, bubblewrap, roots, CommandLimits()), workspace_fd)
-            finally:
-                os.close(workspace_fd)
-            try:
-                return _try_one_command(server, workspace)
-            finally:
-                server.close()
-    except (OSError, Unsupported) as error:
+        why_not = _try(tier, bubblewrap)
+    except OSError as error:
+        if error.errno in SCARCE_AT_START:
+            raise system_fault("the sandbox could not be tried", reason(error)) from None
         return reason(error)
+    except Unsupported as error:
+        return reason(error)
+    if not why_not:
+        _working.add((tier, bubblewrap))
+    return why_not
+
+
+def _try(tier: Literal["full", "reduced"], bubblewrap: str) -> str:
+    if tier == "reduced" and (machine(), landlock.abi())[1] < _REDUCED_NEEDS_ABI:
+        return f"Landlock is older than version {_REDUCED_NEEDS_ABI}"
+    with _empty_folder() as workspace:
+        roots = Roots(workspace, True, identities(interpreter_roots()), {})
+        workspace_fd = os.open(workspace, HANDLE | os.O_DIRECTORY)
+        try:
+            server = ForkServerClient(Setup(tier, bubblewrap, roots, CommandLimits()), workspace_fd)
+        finally:
+            os.close(workspace_fd)
+        try:
+            return _try_one_command(server, workspace)
+        finally:
+            server.close()
+
+
+@contextlib.contextmanager
+def _empty_folder() -> Iterator[str]:
+    workspace = os.path.realpath(tempfile.mkdtemp())
+    try:
+        yield workspace
+    finally:
+        try:
+            os.rmdir(workspace)  # opens nothing: it also works when no descriptor is left
+        except OSError:
+            shutil.rmtree(workspace, ignore_errors=True)
 
 
 def _try_one_command(server: ForkServerClient, home: str) -> str:
@@ -135,15 +167,21 @@ def _try_one_command(server: ForkServerClient, home: str) -> str:
     request = CommandRequest(argv, ".", {"PATH": ""}, network="none", read_only=False, home=home)
     with open(os.devnull, "r+b", buffering=0) as null:
         command = server.start(request, [null.fileno()] * 3)
+    poller = select.poll()
+    poller.register(command.poll_fd, select.POLLIN)
     try:
         while not command.has_ended():
-            if not select.select([command.poll_fd], [], [], _PROBE_SECONDS)[0]:
-                return "a test command did not end"
+            if not poller.poll(_PROBE_SECONDS * 1000):
+                raise OSError(errno.EAGAIN, "a test command did not end")
     finally:
         command.close()
     match command.reports[:1]:
         case [("status", 0, _)]:
             return ""
+        case [("status", signal.SIGKILL, _)]:
+            raise OSError(errno.EAGAIN, "a test command was killed")
+        case [(step, number, text)] if step != "status" and number in SCARCE_AT_START:
+            raise OSError(number, text)
         case [(step, number, text)]:
             return f"a test command failed: {text or f'{step} {number}'}"
     return "a test command failed"

@@ -21,7 +21,7 @@ from contextlib import (
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from toolkit.errors import Overloaded
-from toolkit.runtime.after_fork import start_again_after_fork
+from toolkit.guard.forks import start_again_in_child
 from toolkit.runtime.call.waiting.wait_for_handler import wait_for_handler
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Turns:
         self._max_waiting: Final = max_waiting
         self._what: Final = what
         self.start_again_in_child()
-        start_again_after_fork(self)
+        start_again_in_child(self)
 
     def start_again_in_child(self) -> None:
         """Begins with all turns free: whoever had or wanted them is a thread of the parent."""

@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from toolkit.errors import ToolCancelled, ToolFailed
+from toolkit.guard.forks import start_again_in_child
 from toolkit.guard.process.program import SYSTEM, helper_interpreter, is_below
 from toolkit.runtime.context.signals import CancelSignal
 from toolkit.runtime.programs.check.checked_text import CheckedText, build_checked_text
@@ -52,10 +53,16 @@ class Checkers:
     def __init__(self, guard: ProcessGuard, seconds: float = SECONDS) -> None:
         self._guard: Final = guard
         self._seconds: Final = seconds
-        self._lock: Final = threading.Lock()
+        self._lock = threading.Lock()
         self._processes: Final[dict[CheckerName, FramedProcess]] = {}
         self._kept: Final[OrderedDict[bytes, tuple[ProgramError, ...]]] = OrderedDict()
         self._closed = False
+        start_again_in_child(self)
+
+    def start_again_in_child(self) -> None:
+        """The processes belong to the parent."""
+        self._lock = threading.Lock()
+        self._processes.clear()
 
     def check(
         self,
