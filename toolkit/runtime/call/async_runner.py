@@ -70,6 +70,8 @@ class AsyncRunner(View):
             if call.request is not None or record is not None:
                 answer = None if call.request is None else await self._ask(call.request, signal)
                 response = core.settle(call, answer, ctx)
+                if record is not None:
+                    await record.finish_start(core.workers, signal)
                 if response is not None:
                     message = steps.conclude(tool, response.content, ctx, call.repairs, answered_by="the approver")
                     return self._deliver(message, record)
