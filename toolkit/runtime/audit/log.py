@@ -17,6 +17,7 @@ import json
 import logging
 import os
 import secrets
+import threading
 import time
 import weakref
 from collections import deque
@@ -49,6 +50,7 @@ _MAX_TEXT: Final = 1000
 _KEPT: Final = 200
 _SECONDS_FOR_AN_END: Final = 0.25
 _RETRY_SECONDS: Final = 1.0
+_SECONDS_BETWEEN_CHECKS: Final = 0.05
 _NOT_WRITTEN: Final = "nothing was run, because the audit log cannot be written"
 
 
@@ -73,6 +75,8 @@ class AuditLog:
         self._without_secrets: Final[dict[str, bool]] = {}
         self._late: deque[dict[str, Any]] = deque()
         """Ends of calls for which the log had no time yet."""
+        self._late_turn = threading.RLock()
+        self._writes_late = False
         self._is_closed = False
         self.new_call_id: Callable[[], str] = _make_call_ids()
         _open_logs.add(self)
@@ -158,29 +162,37 @@ class AuditLog:
             write_later(self, _RETRY_SECONDS)
 
     def _write_late(self, check: Check) -> None:
-        late = self._late
-        while late:
+        """Stores what is late, in order: each record stays in the queue until it is stored."""
+        while not self._late_turn.acquire(timeout=_SECONDS_BETWEEN_CHECKS):
+            check()
+        try:
+            if self._writes_late:
+                raise MustWait  # a signal handler interrupted this very loop
+            self._writes_late = True
             try:
-                record = late.popleft()
-            except IndexError:  # another thread took it
-                return
-            try:
-                self._sink.append(record, check)
-            except MustWait:
-                late.appendleft(record)
+                while self._late:
+                    self._store_late(self._late[0], check)
+                    self._late.popleft()
+            finally:
+                self._writes_late = False
+        finally:
+            self._late_turn.release()
+
+    def _store_late(self, record: dict[str, Any], check: Check) -> None:
+        try:
+            self._sink.append(record, check)
+        except MustWait:
+            raise
+        except ToolkitError as error:
+            if not self._is_closed:
                 raise
-            except ToolkitError as error:
-                late.appendleft(record)
-                if self._is_closed:
-                    late.clear()
-                    _report_missing(record, error)
-                raise
-            except Exception as error:
-                _report_missing(record, error)
+            _report_missing(record, error)
+        except Exception as error:
+            _report_missing(record, error)
 
     def start_again_in_child(self) -> None:
         """In a forked child: what is late is written by the parent, and ids must not repeat."""
-        self._late = deque()
+        self._late, self._late_turn, self._writes_late = deque(), threading.RLock(), False
         self.new_call_id = _make_call_ids()
 
     def facts(self, name: str, arguments: object) -> dict[str, Any]:
@@ -264,9 +276,7 @@ class Record:
 
         storing = workers.submit(lambda: self._log.append(record, signal.check))
         try:
-            await await_handler(
-                asyncio.wrap_future(storing), signal, storing.cancel, lambda: workers.abandon(storing)
-            )
+            await await_handler(asyncio.wrap_future(storing), signal, storing.cancel, lambda: workers.abandon(storing))
         except MustWait:
             raise _interrupted() from None
 

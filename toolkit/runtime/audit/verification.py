@@ -135,7 +135,9 @@ class _Checker:
             )
         elif head is not None and 0 < head.lines <= self._removed:
             self._problems.append("the record of the given head is in a file that is no longer kept; use a later head")
-        return AuditReport(AuditHead(self._count, self._previous), len(self._calls), tuple(self._problems), self._removed)
+        return AuditReport(
+            AuditHead(self._count, self._previous), len(self._calls), tuple(self._problems), self._removed
+        )
 
     # -- one seal ------------------------------------------------------------------------------------------------------
 
@@ -226,11 +228,16 @@ def refuse_foreign_file(path: str | os.PathLike[str]) -> None:
     first = b""
     with open(path, "rb") as file:
         for line in file:
-            if read_seal(line) is not None or old_seal(parse_record(line) or {}) is not None:
+            if read_seal(line) is not None or _is_ours(parse_record(line) or {}):
                 return
             first = first or line
     if first and not (first.startswith(b'{"') and not first.endswith(b"\n")):
         raise SetupError(f"{os.fspath(path)}:1:1: this is not an audit log; give the file of ToolkitContext(audit=...)")
+
+
+def _is_ours(record: dict[str, Any]) -> bool:
+    """Whether a line without a seal as it is written now is of a log: of a batch, or of version 0.1."""
+    return old_seal(record) is not None or {"event", "time", "session"} <= record.keys()
 
 
 def read_records(path: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
