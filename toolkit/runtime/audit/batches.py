@@ -11,13 +11,17 @@ import logging
 import os
 import weakref
 from collections import deque
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeAlias, Unpack
 
 from toolkit.errors import SetupError, ToolFailed
 from toolkit.runtime.audit.background import register, write_later
 from toolkit.runtime.audit.file import FileSink
+from toolkit.runtime.audit.lines import write_record
 from toolkit.runtime.audit.sink import Check, MustWait
+
+UnwrittenLine: TypeAlias = tuple[Callable[[Any], bytes], Unpack[tuple[Any, ...]]]
+"""A record for which nothing was written yet: a function that writes this tuple as a line, and what it needs."""
 
 logger: Final = logging.getLogger("toolkit")
 
@@ -36,8 +40,8 @@ class BatchedSink:
     def __init__(self, file: FileSink, seconds: float) -> None:
         self._file: Final = file
         self._seconds: Final = seconds
-        self._waiting: deque[Mapping[str, Any]] = deque()
-        self._taken: list[Mapping[str, Any]] = []
+        self.waiting: deque[Mapping[str, Any] | UnwrittenLine] = deque()
+        self._taken: list[bytes] = []
         """The batch that is being written, or could not be written."""
         self._failed = False
         self._is_due = False
@@ -45,9 +49,18 @@ class BatchedSink:
         register(self)
 
     def append(self, record: Mapping[str, Any], check: Check, /) -> None:
-        waiting = self._waiting
-        if self._failed or len(waiting) >= _MAX_WAITING:
+        if self.is_stuck:
             self._write(check)
+        self.hand_over(record, check)
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether nothing more may be handed over before something is written."""
+        return self._failed or len(self.waiting) >= _MAX_WAITING
+
+    def hand_over(self, record: Mapping[str, Any] | UnwrittenLine, check: Check) -> None:
+        """Takes a record, and sees to it that it is written in time."""
+        waiting = self.waiting
         waiting.append(record)
         if not self._is_due:
             self._is_due = True
@@ -72,19 +85,20 @@ class BatchedSink:
         try:
             self._write(_wait)
         except (OSError, SetupError, ToolFailed, MustWait) as error:
-            count = len(self._taken) + len(self._waiting)
+            count = len(self._taken) + len(self.waiting)
             logger.critical("%d records are missing in the audit log", count, exc_info=error)
         finally:
             self._file.close()
 
     def start_again_in_child(self) -> None:
         """In a forked child: what waits is written by the parent."""
-        self._waiting, self._taken = deque(), []
+        self.waiting.clear()
+        self._taken = []
         self._failed = self._is_due = False
 
     def _write(self, check: Check) -> None:
         """Writes what waits; raises if that is not possible, and nothing is lost."""
-        if self._waiting or self._taken:
+        if self.waiting or self._taken:
             try:
                 self._file.write(self._take, check, self._forget_taken)
             except (OSError, SetupError, ToolFailed):
@@ -92,10 +106,12 @@ class BatchedSink:
                 raise
         self._failed = False
 
-    def _take(self) -> Sequence[Mapping[str, Any]]:
-        taken, waiting = self._taken, self._waiting
+    def _take(self) -> Sequence[bytes]:
+        taken, waiting = self._taken, self.waiting
+        add, take = taken.append, waiting.popleft
         while waiting:
-            taken.append(waiting.popleft())
+            record = take()
+            add(record[0](record) if type(record) is tuple else write_record(record))  # type: ignore[arg-type]
         return taken
 
     def _forget_taken(self) -> None:

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from toolkit.errors import SetupError, ToolFailed
 from toolkit.guard.fs.locks import ProcessLock
-from toolkit.runtime.audit.lines import AUDIT_BEGINNING, chain_records, count_records, read_end, records_before
+from toolkit.runtime.audit.lines import AUDIT_BEGINNING, chain_lines, count_records, read_end, records_before, write_record
 from toolkit.runtime.audit.rotation import is_older_file, older_file, shift_files
 from toolkit.runtime.audit.settings import AuditFile
 from toolkit.runtime.audit.sink import Check, MustWait
@@ -54,12 +54,12 @@ class FileSink:
         return self._settings.fsync
 
     def append(self, record: Mapping[str, Any], check: Check, /) -> None:
-        self.write(lambda: [record], check)
+        self.write(lambda: [write_record(record)], check)
 
     def write(
-        self, take: Callable[[], Sequence[Mapping[str, Any]]], check: Check, done: Callable[[], None] | None = None
+        self, take: Callable[[], Sequence[bytes]], check: Check, done: Callable[[], None] | None = None
     ) -> None:
-        """Writes the records that ``take`` returns; both functions are called while it is the turn of this thread."""
+        """Writes the lines that ``take`` returns; both functions are called while it is the turn of this thread."""
         check_time = _limited(check)
         while not self._turn.acquire(timeout=_SECONDS_BETWEEN_CHECKS if check is not _may_not_wait else 0):
             check_time()
@@ -71,8 +71,8 @@ class FileSink:
             try:
                 self._between.acquire(check_time)
                 try:
-                    if self._file >= 0 and (records := take()):
-                        self._write(records)
+                    if self._file >= 0 and (lines := take()):
+                        self._write(lines)
                         if done is not None:
                             done()
                 finally:
@@ -102,15 +102,16 @@ class FileSink:
 
     # -- while no other writer writes ----------------------------------------------------------------------------------
 
-    def _write(self, records: Sequence[Mapping[str, Any]]) -> None:
+    def _write(self, lines: Sequence[bytes]) -> None:
         torn, newline = self._find_end()
         limit = self._settings.max_bytes
         if limit is not None and self._end >= limit:
             self._rotate()
             torn = newline = False
         marks = {**self._first, "torn": True} if torn else self._first
-        first = {**records[0], **marks} if marks else records[0]
-        data, head = chain_records([first, *records[1:]], self._head)
+        if marks:
+            lines = [b"%b,%b" % (lines[0][:-1], write_record(marks)[1:]), *lines[1:]]
+        data, head = chain_lines(lines, self._head)
         self._put(b"\n" + data if newline else data)
         self._head = head
         self._first = {}

@@ -40,7 +40,12 @@ def chain_records(records: Iterable[Mapping[str, Any]], previous: str) -> tuple[
     >>> lines.endswith(f',"previous":"{AUDIT_BEGINNING}","hash":"{last}"}}'.encode() + bytes([10]))
     True
     """
-    sealed = b"%b%b%b" % (b"\n".join(map(write_record, records))[:-1], _PREVIOUS, previous.encode())
+    return chain_lines(map(write_record, records), previous)
+
+
+def chain_lines(lines: Iterable[bytes], previous: str) -> tuple[bytes, str]:
+    """The same for records that ``write_record`` has written."""
+    sealed = b"%b%b%b" % (b"\n".join(lines)[:-1], _PREVIOUS, previous.encode())
     # The hash is of everything before the key ``hash``.
     last = hashlib.sha256(sealed + b'"').hexdigest()
     return b'%b%b%b"}\n' % (sealed, _HASH, last.encode()), last

@@ -40,6 +40,7 @@ from toolkit.runtime.catalog.tool import Tool
 from toolkit.runtime.output.message import ToolMessage
 
 if TYPE_CHECKING:
+    from toolkit.runtime.audit.direct_records import DirectRecords
     from toolkit.runtime.context.signals import CallSignal
     from toolkit.runtime.programs.calls import ProgramOrigin
     from toolkit.runtime.workers import Workers
@@ -70,9 +71,10 @@ class AuditLog:
         """The sink that is closed with this log."""
         self._sink: Final[AuditSink] = self._opened or _given(audit)
         self._in_loop: Final = in_loop
-        self._session: Final = _bounded(session_id)
+        self.session: Final = _bounded(session_id)
         self._schema: Final = schema
         self._without_secrets: Final[dict[str, bool]] = {}
+        self._directs: Final[list[DirectRecords]] = []
         self._late: deque[dict[str, Any]] = deque()
         """Ends of calls for which the log had no time yet."""
         self._late_turn = threading.RLock()
@@ -106,11 +108,25 @@ class AuditLog:
 
     def complete(self, fields: dict[str, Any]) -> dict[str, Any]:
         """A record with its time and session, in which every text is bounded."""
-        record = {**fields, "time": _now(), "session": self._session}
+        return self.bound({**fields, "time": format_time(time.monotonic()).decode(), "session": self.session})
+
+    @staticmethod
+    def bound(record: dict[str, Any]) -> dict[str, Any]:
+        """The record, in which every text is bounded now."""
         for key, value in record.items():
             if type(value) is str and len(value) > _MAX_TEXT:
                 record[key] = _bounded(value)
         return record
+
+    def direct_records(self, tool: Tool) -> DirectRecords | None:
+        """Records the direct calls of a tool with little work; None if its calls must take the whole call path."""
+        if not isinstance(self._opened, BatchedSink) or "execute" in tool.granted:
+            return None
+        from toolkit.runtime.audit.direct_records import DirectRecords
+
+        records = DirectRecords(self, self._opened, tool)
+        self._directs.append(records)
+        return records
 
     def append(self, record: dict[str, Any], check: Check) -> None:
         """Stores a record before something runs; raises if that fails. ``MustWait`` is raised if it may not wait."""
@@ -192,6 +208,8 @@ class AuditLog:
 
     def start_again_in_child(self) -> None:
         """In a forked child: what is late is written by the parent, and ids must not repeat."""
+        for records in self._directs:
+            records.start_again()
         self._late, self._late_turn, self._writes_late = deque(), threading.RLock(), False
         self.new_call_id = _make_call_ids()
 
@@ -204,12 +222,16 @@ class AuditLog:
         if isinstance(arguments, str):
             return {"arguments_bytes": len(arguments.encode("utf-8", "surrogatepass"))}
         try:
-            data = _canonical(arguments if self._has_no_secrets(name) else redact(arguments, self._schema(name) or {}))
+            data = canonical(self.without_secrets(name, arguments))
         except (TypeError, ValueError, RecursionError):
             return {}
         return {"arguments": hashlib.sha256(data).hexdigest(), "arguments_bytes": len(data)}
 
-    def _has_no_secrets(self, name: str) -> bool:
+    def without_secrets(self, name: str, arguments: object) -> object:
+        """The arguments of a tool, without what its schema marks as secret."""
+        return arguments if self.has_no_secrets(name) else redact(arguments, self._schema(name) or {})
+
+    def has_no_secrets(self, name: str) -> bool:
         """Whether nothing in the schema of a tool can mark a secret; looked up once for each tool."""
         known = self._without_secrets.get(name)
         if known is None:
@@ -361,13 +383,27 @@ def _bounded(text: str) -> str:
     return f"{text[:_KEPT]}… ({len(text)} characters, sha256 {digest})"
 
 
-def _canonical(value: object) -> bytes:
+def canonical(value: object) -> bytes:
+    """A value as JSON text that is the same for equal values."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return text.encode("utf-8", "surrogatepass")
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="microseconds")
+_offset = time.time() - time.monotonic()
+_last_second = -1, b""
+
+
+def format_time(at: float) -> bytes:
+    """The time in UTC at a moment of the monotonic clock that was just now, as in ``2026-01-31T12:00:00.000000+00:00``."""
+    global _offset, _last_second
+    second, fraction = divmod(at + _offset, 1)
+    known, text = _last_second
+    if known != second:
+        # Once a second, as the clock may have been set.
+        _offset = time.time() - time.monotonic()
+        text = datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S").encode()
+        _last_second = int(second), text
+    return b"%b.%06d+00:00" % (text, fraction * 1_000_000)
 
 
 _open_logs: Final[weakref.WeakSet[AuditLog]] = weakref.WeakSet()

@@ -65,13 +65,13 @@ def verify(path: str | os.PathLike[str], head: AuditHead | None = None) -> Audit
     A file that is not an audit log is a ``SetupError``; an empty file is a log without calls.
     """
     refuse_foreign_file(path)
-    checker = _Checker(head)
+    chain = _LogChain(head)
     with ExitStack() as stack:
         files = _open_files(os.fspath(path), stack)
         for name, file in files:
-            checker.begin_file("" if len(files) == 1 else f"{os.path.basename(name)}: ")
-            checker.read(file)
-        return checker.report()
+            chain.begin_file("" if len(files) == 1 else f"{os.path.basename(name)}: ")
+            chain.read(file)
+        return chain.report()
 
 
 def verify_lines(lines: Iterable[bytes], head: AuditHead | None = None) -> AuditReport:
@@ -82,12 +82,12 @@ def verify_lines(lines: Iterable[bytes], head: AuditHead | None = None) -> Audit
     >>> verify_lines([line]).problems, verify_lines([line.replace(b"1", b"2", 1)]).problems
     ((), ('line 1 was changed',))
     """
-    checker = _Checker(head)
-    checker.read(lines)
-    return checker.report()
+    chain = _LogChain(head)
+    chain.read(lines)
+    return chain.report()
 
 
-class _Checker:
+class _LogChain:
     """The chain up to some line."""
 
     def __init__(self, head: AuditHead | None) -> None:

@@ -335,14 +335,17 @@ class Core:
         if self.turns.concern(tool.name):
             return
         is_direct = tool.always is not None
+        records = self.audit.direct_records(tool) if is_direct and self.audit is not None else None
+        is_direct = is_direct and (self.audit is None or records is not None)
         if not tool.is_async:
             self.runs[tool.name] = run = make_run(tool, self.resources)
             if is_direct:
-                self.direct[tool.name] = direct_tool(tool, run)
+                self.direct[tool.name] = direct_tool(tool, run if records is None else records.around(run))
         if tool.is_async or not tool.info.blocking:
             self.runs_async[tool.name] = run_async = make_run_async(tool, self.resources)
             if is_direct:
-                self.direct_async[tool.name] = direct_tool(tool, run_async)
+                recorded = run_async if records is None else records.around_async(run_async)
+                self.direct_async[tool.name] = direct_tool(tool, recorded)
 
     def files_for(
         self, name: str, required: Collection[Permission], granted: frozenset[Permission], kinds: Collection[str]

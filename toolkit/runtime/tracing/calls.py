@@ -81,6 +81,9 @@ class TracedCalls:
         """The same for other tools."""
         return TracedCalls(self._tracing, self._context, catalog, self._log)
 
+    def direct_records(self, tool: Tool) -> None:
+        """None: every call takes the whole call path, where its span is made."""
+
     def close(self) -> None:
         if self._log is not None:
             self._log.close()
