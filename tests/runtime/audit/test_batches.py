@@ -136,3 +136,31 @@ def test_threads_share_a_batched_log(make_door: MakeDoor, tmp_path: Path) -> Non
     door.call_all([ToolCall(str(n), "count-words", {"text": "a b"}) for n in range(200)])
     door.close()
     assert (verify(log).head.lines, verify(log).problems, verify(log).open_calls) == (400, (), 0)
+
+
+def test_batched_records_say_what_others_say(make_door: MakeDoor, tmp_path: Path) -> None:
+    said = []
+    for name, seconds in (("one", None), ("two", 60.0)):
+        log = tmp_path / f"{name}.jsonl"
+        door = make_door(audit=AuditFile(log, batch_seconds=seconds), session_id="s % 1")
+        for _ in range(2):  # the first call of a tool takes the whole call path
+            door.call(ToolCall("c-1", "add", {"a": 1, "b": 2}))
+            door.call(ToolCall("é\ud800" + "x" * 2000, "add", {"b": 1.0, "a": 2, "note": "é\n\x7f"}))
+            door.call(ToolCall("c-3", "shout", {"text": "y" * 100_000}))
+            door.call(ToolCall("c-4", "count-words", {"text": "a b"}))
+            door.call(ToolCall("c-5", "fail", {"how": "expected"}))
+            door.call(ToolCall("c-6", "fail", {"how": "unexpected"}))
+            door.call(ToolCall("c-7", "add", {"a": "x"}))
+            door.invoke("add", {"a": 5, "b": 6})
+        door.close()
+        records = [json.loads(line) for line in log.read_text().splitlines()]
+        ids = list(dict.fromkeys(record["call"] for record in records))
+        for record in records:
+            record["call"] = ids.index(record["call"])
+            took = record.pop("duration_ms", None)
+            assert (took is None) == (record["event"] == "start")
+            assert len(record.pop("time")) == 32
+            record.pop("previous", None), record.pop("hash", None)
+        said.append(records)
+        assert verify(log).problems == () and verify(log).open_calls == 0
+    assert said[0] == said[1]

@@ -221,9 +221,11 @@ def _open_file() -> _LockFile:
         return _file
 
 
-def _folders(state: str) -> list[str]:
+def _folders(state: str) -> Iterator[str]:
     """Where the file may be. Every process tries in this order. Not everybody has a home that can be written."""
-    return [state, os.path.join(tempfile.gettempdir(), f"typed-toolkit-{os.geteuid()}")]
+    yield state
+    # Only if it is needed: it takes a lock of its own, which a child has for ever if its parent was forked meanwhile.
+    yield os.path.join(tempfile.gettempdir(), f"typed-toolkit-{os.geteuid()}")
 
 
 def _open_first(folders: Iterable[str]) -> _LockFile:

@@ -12,15 +12,15 @@ import os
 import weakref
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, TypeAlias, Unpack
+from typing import Any, Final, TypeAlias
 
-from toolkit.errors import SetupError, ToolFailed
+from toolkit.errors import ToolCancelled, ToolTimeout
 from toolkit.runtime.audit.background import register, write_later
 from toolkit.runtime.audit.file import FileSink
 from toolkit.runtime.audit.lines import write_record
 from toolkit.runtime.audit.sink import Check, MustWait
 
-UnwrittenLine: TypeAlias = tuple[Callable[[Any], bytes], Unpack[tuple[Any, ...]]]
+UnwrittenLine: TypeAlias = tuple[Callable[[Any], bytes], *tuple[Any, ...]]
 """A record for which nothing was written yet: a function that writes this tuple as a line, and what it needs."""
 
 logger: Final = logging.getLogger("toolkit")
@@ -43,48 +43,51 @@ class BatchedSink:
         self.waiting: deque[Mapping[str, Any] | UnwrittenLine] = deque()
         self._taken: list[bytes] = []
         """The batch that is being written, or could not be written."""
-        self._failed = False
-        self._is_due = False
+        self.is_stuck = False
+        """Whether the last batch could not be written: nothing more may be handed over before it is."""
+        self.is_due = False
+        """Whether somebody will write what waits."""
+        self._hurries = False
         _open_sinks.add(self)
         register(self)
 
     def append(self, record: Mapping[str, Any], check: Check, /) -> None:
-        if self.is_stuck:
+        if self.is_stuck or self.is_full():
             self._write(check)
-        self.hand_over(record, check)
+        self.waiting.append(record)
+        if not self.is_due:
+            self.write_soon()
 
-    @property
-    def is_stuck(self) -> bool:
-        """Whether nothing more may be handed over before something is written."""
-        return self._failed or len(self.waiting) >= _MAX_WAITING
-
-    def hand_over(self, record: Mapping[str, Any] | UnwrittenLine, check: Check) -> None:
-        """Takes a record, and sees to it that it is written in time."""
-        waiting = self.waiting
-        waiting.append(record)
-        if not self._is_due:
-            self._is_due = True
-            if not write_later(self, self._seconds):
-                self._write(check)
-        elif len(waiting) == MAX_LINES:
+    def is_full(self) -> bool:
+        """Whether who hands a record over must write first. If there are many, they are written at once."""
+        count = len(self.waiting)
+        if count >= MAX_LINES and not self._hurries:
+            self._hurries = True
             write_later(self, 0)
+        return count >= _MAX_WAITING
+
+    def write_soon(self) -> None:
+        """Asks for a batch in time: called by who hands a record over and finds that none is due."""
+        self.is_due = True
+        if not write_later(self, self._seconds):
+            self.write_pending()
 
     def flush(self) -> None:
         self._write(_wait)
 
     def write_pending(self) -> None:
-        self._is_due = False  # first: who hands a record over from now on asks for another batch
+        self.is_due = self._hurries = False  # first: who hands a record over from now on asks for another batch
         try:
             self._write(_wait)
-        except (OSError, SetupError, ToolFailed, MustWait) as error:
+        except Exception as error:
             logger.error("audit records could not be written; calls are refused until they are", exc_info=error)
-            self._is_due = True
+            self.is_due = True
             write_later(self, _RETRY_SECONDS)
 
     def close(self) -> None:
         try:
             self._write(_wait)
-        except (OSError, SetupError, ToolFailed, MustWait) as error:
+        except Exception as error:
             count = len(self._taken) + len(self.waiting)
             logger.critical("%d records are missing in the audit log", count, exc_info=error)
         finally:
@@ -94,24 +97,26 @@ class BatchedSink:
         """In a forked child: what waits is written by the parent."""
         self.waiting.clear()
         self._taken = []
-        self._failed = self._is_due = False
+        self.is_stuck = self.is_due = self._hurries = False
 
     def _write(self, check: Check) -> None:
         """Writes what waits; raises if that is not possible, and nothing is lost."""
         if self.waiting or self._taken:
             try:
                 self._file.write(self._take, check, self._forget_taken)
-            except (OSError, SetupError, ToolFailed):
-                self._failed = True
+            except (MustWait, ToolTimeout, ToolCancelled):
+                raise  # nothing is wrong with the file
+            except Exception:
+                self.is_stuck = True
                 raise
-        self._failed = False
+        self.is_stuck = False
 
     def _take(self) -> Sequence[bytes]:
         taken, waiting = self._taken, self.waiting
-        add, take = taken.append, waiting.popleft
-        while waiting:
-            record = take()
-            add(record[0](record) if type(record) is tuple else write_record(record))  # type: ignore[arg-type]
+        for _ in range(len(waiting)):
+            record = waiting[0]
+            taken.append(record[0](record) if type(record) is tuple else write_record(record))  # type: ignore[arg-type]
+            waiting.popleft()  # not before: a record for which no line can be made is not lost
         return taken
 
     def _forget_taken(self) -> None:

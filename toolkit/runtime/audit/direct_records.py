@@ -5,14 +5,14 @@ A call only notes what happened. The thread that writes the batch makes lines of
 
 from __future__ import annotations
 
-import hashlib
 import json
-import time
 from collections.abc import Callable
 from functools import partial
+from hashlib import sha256
 from itertools import count
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any, Final
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, get_args
 
 from pydantic import BaseModel
 from pydantic_core import from_json
@@ -20,8 +20,7 @@ from pydantic_core import from_json
 from toolkit.errors import ToolFailed, ToolkitError
 from toolkit.models.base import ToolModel
 from toolkit.models.scalars import holds_scalars
-from toolkit.runtime.audit.batches import BatchedSink
-from toolkit.runtime.audit.file import may_not_wait
+from toolkit.runtime.audit.batches import MAX_LINES, BatchedSink
 from toolkit.runtime.audit.lines import write_record
 from toolkit.runtime.audit.log import AuditLog, canonical, format_time
 from toolkit.runtime.output.message import ToolMessage, json_writer
@@ -36,17 +35,9 @@ _MAX_WAITING_BYTES: Final = 65_536
 """Arguments of more bytes are not kept until a batch is written."""
 
 
-class _Call:
-    """What both records of a call have in common."""
-
-    __slots__ = ("arguments", "began", "call_id", "number", "text")
-
-    def __init__(self, number: int, call_id: str | None, arguments: bytes) -> None:
-        self.number = number
-        self.call_id = call_id
-        self.arguments = arguments
-        self.text: bytes | None = None
-        self.began = time.monotonic()
+_Call: TypeAlias = "list[Any]"
+"""What both records of a call have in common: its number, its call id, its arguments (JSON), when it began, and the text
+that was made of it. A list, because a class would take longer to make."""
 
 
 class DirectRecords:
@@ -56,13 +47,13 @@ class DirectRecords:
         verdict = tool.always
         assert verdict is not None
         self._log: Final = log
-        self.sink: Final = sink
+        self._sink: Final = sink
         self._numbers: Final = count()
         self._name: Final = tool.name
         model = tool.input.model
         self._write_arguments: Final = _writer(model)
         self._is_canonical: Final = _writes_canonical(model) and log.has_no_secrets(tool.name)
-        self.measure_output: Final = tool.form.to_json or _write_output
+        self._measure: Final = tool.form.to_json or _write_output
         facts = {"tool": tool.name, "decision": verdict.decision, "rule": verdict.because}
         self._facts: Final = write_record(log.bound(facts))[1:-1]
         self._session: Final = write_record({"session": log.session})[1:]
@@ -73,100 +64,110 @@ class DirectRecords:
         """Other ids from now on: a forked child must not use those of its parent."""
         self._random = token_hex(6).encode()
 
-    def begin(self, args: BaseModel, call_id: str | None) -> _Call | None:
-        """Hands the ``start`` over; None if the log is stuck or the arguments cannot be written: the call path decides."""
-        sink = self.sink
-        if sink.is_stuck:
-            return None
-        try:
-            data = self._write_arguments(args)
-        except ValueError:
-            return None
-        call = _Call(next(self._numbers), call_id, data)
-        if len(data) > _MAX_WAITING_BYTES:
-            self._describe(call)
-        sink.hand_over((self._start_line, call), may_not_wait)
-        return call
-
-    def end(self, call: _Call, message: ToolMessage[Any, Any]) -> None:
-        """Hands the ``end`` of a successful call over."""
-        size = len(self.measure_output(message.content))
-        self.sink.hand_over((self._end_line, call, b'"ok","output_bytes":%d' % size, time.monotonic()), may_not_wait)
-
-    def end_failed(self, call: _Call, error: BaseException) -> None:
-        """Hands the ``end`` of a call over that raised: an interruption is a cancellation."""
-        outcome = json.dumps(error.code if isinstance(error, ToolkitError) else "TOOL_CANCELLED")
-        if isinstance(error, ToolFailed):
-            outcome += f',"reason":{json.dumps(error.reason)}'
-        self.sink.hand_over((self._end_line, call, outcome.encode(), time.monotonic()), may_not_wait)
-
     def around(self, run: Run) -> Run:
-        """A direct call that is recorded."""
-        begin, end, name = self.begin, self.end, self._name
+        """A direct call that is recorded. If the log is stuck, or the arguments cannot be written, the call path decides."""
+        name, sink, numbers, now = self._name, self._sink, self._numbers, monotonic
+        write, measure, start, end = self._write_arguments, self._measure, self._start_line, self._end_line
+        waiting = sink.waiting
+        hand_over = waiting.append
 
         def recorded(view: Runner, args: BaseModel, call_id: str | None = None, /) -> ToolMessage[Any, Any]:
-            call = begin(args, call_id)
-            if call is None:
+            try:
+                data = write(args)
+            except ValueError:
                 return view._run(name, args, call_id)
+            if sink.is_stuck or (len(waiting) >= MAX_LINES and sink.is_full()) or len(data) > _MAX_WAITING_BYTES:
+                return view._run(name, args, call_id)
+            call = [next(numbers), call_id, data, now(), None]
+            hand_over((start, call))
+            if not sink.is_due:
+                sink.write_soon()
             try:
                 message = run(view, args, call_id)
             except BaseException as error:
-                self.end_failed(call, error)
+                self._end_failed(call, error)
                 raise
-            end(call, message)
+            try:
+                size = len(measure(message.content))
+            except ValueError:  # the call has happened, whatever its output is
+                size = 0
+            hand_over((end, call, None, size, now()))
+            if not sink.is_due:
+                sink.write_soon()
             return message
 
         return recorded
 
     def around_async(self, run: RunAsync) -> RunAsync:
         """The same, awaited."""
-        begin, end, name = self.begin, self.end, self._name
+        name, sink, numbers, now = self._name, self._sink, self._numbers, monotonic
+        write, measure, start, end = self._write_arguments, self._measure, self._start_line, self._end_line
+        waiting = sink.waiting
+        hand_over = waiting.append
 
         async def recorded(view: AsyncRunner, args: BaseModel, call_id: str | None = None, /) -> ToolMessage[Any, Any]:
-            call = begin(args, call_id)
-            if call is None:
+            try:
+                data = write(args)
+            except ValueError:
                 return await view._run(name, args, call_id)
+            if sink.is_stuck or (len(waiting) >= MAX_LINES and sink.is_full()) or len(data) > _MAX_WAITING_BYTES:
+                return await view._run(name, args, call_id)
+            call = [next(numbers), call_id, data, now(), None]
+            hand_over((start, call))
+            if not sink.is_due:
+                sink.write_soon()
             try:
                 message = await run(view, args, call_id)
             except BaseException as error:
-                self.end_failed(call, error)
+                self._end_failed(call, error)
                 raise
-            end(call, message)
+            try:
+                size = len(measure(message.content))
+            except ValueError:  # the call has happened, whatever its output is
+                size = 0
+            hand_over((end, call, None, size, now()))
+            if not sink.is_due:
+                sink.write_soon()
             return message
 
         return recorded
+
+    def _end_failed(self, call: _Call, error: BaseException) -> None:
+        """Hands the ``end`` of a call over that raised: an interruption is a cancellation."""
+        outcome = json.dumps(error.code if isinstance(error, ToolkitError) else "TOOL_CANCELLED")
+        if isinstance(error, ToolFailed):
+            outcome += f',"reason":{json.dumps(error.reason)}'
+        self._sink.waiting.append((self._end_line, call, outcome.encode(), 0, monotonic()))
+        if not self._sink.is_due:
+            self._sink.write_soon()
 
     # -- in the thread that writes ---------------------------------------------------------------------------------------
 
     def _start_line(self, noted: tuple[Any, _Call]) -> bytes:
         call = noted[1]
-        text = call.text or self._describe(call)
-        return b'{"event":"start",%b,"time":"%b",%b' % (text, format_time(call.began), self._session)
+        return b'{"event":"start",%b,"time":"%b",%b' % (self._describe(call), format_time(call[3]), self._session)
 
-    def _end_line(self, noted: tuple[Any, _Call, bytes, float]) -> bytes:
-        _, call, outcome, ended = noted
+    def _end_line(self, noted: tuple[Any, _Call, bytes | None, int, float]) -> bytes:
+        _, call, failure, size, ended = noted
+        outcome = b'"ok","output_bytes":%d' % size if failure is None else failure
+        text = call[4] or self._describe(call)
+        took = 1000 * (ended - call[3])
         return b'{"event":"end",%b,"outcome":%b,"duration_ms":%.3f,"time":"%b",%b' % (
-            call.text or self._describe(call),
-            outcome,
-            1000 * (ended - call.began),
-            format_time(ended),
+            *(text, outcome, took, format_time(ended)),
             self._session,
         )
 
     def _describe(self, call: _Call) -> bytes:
-        data = call.arguments
-        call.arguments = b""
+        number, call_id, data = call[:3]
         if not self._is_canonical:
             data = canonical(self._log.without_secrets(self._name, from_json(data)))
-        call_id = b"null" if call.call_id is None else write_record(self._log.bound({"": call.call_id}))[4:-1]
-        call.text = text = b'"call":"%b%04x","call_id":%b,%b,"arguments":"%b","arguments_bytes":%d' % (
-            self._random,
-            call.number,
-            call_id,
-            self._facts,
-            hashlib.sha256(data).hexdigest().encode(),
+        shown = b"null" if call_id is None else write_record(self._log.bound({"": call_id}))[4:-1]
+        digest = sha256(data).hexdigest().encode()
+        call[4] = text = b'"call":"%b%04x","call_id":%b,%b,"arguments":"%b","arguments_bytes":%d' % (
+            *(self._random, number, shown, self._facts, digest),
             len(data),
         )
+        call[2] = b""
         return text
 
 
@@ -185,5 +186,9 @@ def _write_output(content: object) -> bytes:
 def _writes_canonical(model: type[BaseModel]) -> bool:
     """Whether the arguments are written with their names in order, and each as in the canonical form: no fractions."""
     names = [field.alias or name for name, field in model.model_fields.items()]
-    plain = all(field.annotation in (str, int, bool) for field in model.model_fields.values())
-    return plain and names == sorted(names) and holds_scalars(model)
+    whole = not any(_may_be_fraction(field.annotation) for field in model.model_fields.values())
+    return whole and names == sorted(names) and holds_scalars(model)
+
+
+def _may_be_fraction(annotation: object) -> bool:
+    return annotation is float or any(map(_may_be_fraction, get_args(annotation)))

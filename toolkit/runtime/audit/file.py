@@ -18,7 +18,14 @@ from typing import Any, Final
 
 from toolkit.errors import SetupError, ToolFailed
 from toolkit.guard.fs.locks import ProcessLock
-from toolkit.runtime.audit.lines import AUDIT_BEGINNING, chain_lines, count_records, read_end, records_before, write_record
+from toolkit.runtime.audit.lines import (
+    AUDIT_BEGINNING,
+    chain_lines,
+    count_records,
+    read_end,
+    records_before,
+    write_record,
+)
 from toolkit.runtime.audit.rotation import is_older_file, older_file, shift_files
 from toolkit.runtime.audit.settings import AuditFile
 from toolkit.runtime.audit.sink import Check, MustWait
@@ -56,9 +63,7 @@ class FileSink:
     def append(self, record: Mapping[str, Any], check: Check, /) -> None:
         self.write(lambda: [write_record(record)], check)
 
-    def write(
-        self, take: Callable[[], Sequence[bytes]], check: Check, done: Callable[[], None] | None = None
-    ) -> None:
+    def write(self, take: Callable[[], Sequence[bytes]], check: Check, done: Callable[[], None] | None = None) -> None:
         """Writes the lines that ``take`` returns; both functions are called while it is the turn of this thread."""
         check_time = _limited(check)
         while not self._turn.acquire(timeout=_SECONDS_BETWEEN_CHECKS if check is not _may_not_wait else 0):

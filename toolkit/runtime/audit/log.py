@@ -22,6 +22,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
@@ -320,7 +321,8 @@ class Record:
         content = message.content
         data = b""
         if isinstance(content, BaseModel):
-            data = content.__pydantic_serializer__.to_json(content, by_alias=True, exclude_unset=True)
+            with suppress(ValueError):  # the call has happened, whatever its output is
+                data = content.__pydantic_serializer__.to_json(content, by_alias=True, exclude_unset=True)
         self._end({"outcome": "ok", "output_bytes": len(data)})
 
     def _end(self, outcome: dict[str, Any]) -> None:

@@ -151,9 +151,9 @@ class _LogChain:
                 calls.discard(line[23 : line.index(b'"', 23)])
         self._count += len(lines)
         self._previous = seal.hash
-        if head is not None and before < head.lines <= self._count:
-            if self._count != head.lines or seal.hash != head.hash:
-                self._tell(f"line {self._number} does not match the given head")
+        is_there = head is not None and before < head.lines <= self._count
+        if is_there and AuditHead(self._count, seal.hash) != head:
+            self._tell(f"line {self._number} does not match the given head")
 
     def _accept_old(self, line: bytes) -> bool:
         """Takes a line of version 0.1, if it is one."""
@@ -264,7 +264,7 @@ def _read_records(path: str) -> Iterator[dict[str, Any]]:
 
 def _open_files(path: str, stack: ExitStack) -> list[tuple[str, BinaryIO]]:
     """The files of a log, the oldest first: those that the first record of the next one says it follows."""
-    newest = stack.enter_context(open(path, "rb"))
+    newest = stack.enter_context(open(path, "rb"))  # noqa: SIM115
     files: list[tuple[str, BinaryIO]] = [(path, newest)]
     number = 1
     while records_before(files[-1][1].readline()):
@@ -273,7 +273,7 @@ def _open_files(path: str, stack: ExitStack) -> list[tuple[str, BinaryIO]]:
         if not found:
             break
         number = int(found[0].rpartition(".")[2]) + 1
-        files.append((found[0], stack.enter_context(open(found[0], "rb"))))
+        files.append((found[0], stack.enter_context(open(found[0], "rb"))))  # noqa: SIM115
     for _, file in files:
         file.seek(0)
     return files[::-1]
