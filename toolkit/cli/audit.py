@@ -52,14 +52,15 @@ def verify(
         report = verify(_refuse_unreadable(log), None if head is None else AuditHead.parse(head))
     if as_json:
         found = {"head": str(report.head), "open_calls": report.open_calls, "problems": report.problems}
-        print_json({"records": report.head.lines, **found})
+        print_json({"records": report.head.lines, "removed": report.removed, **found})
     else:
         for problem in report.problems:
             print_line(f"{log}: {problem}")
         open_calls = f", calls without an end record: {report.open_calls}" if report.open_calls else ""
         wrong = len(report.problems)
         verdict = Styled(count(wrong, "problem"), "red") if wrong else Styled("the chain is intact", "green")
-        print_styled(f"{log}: {count(report.head.lines, 'record')}, ", verdict, open_calls)
+        removed = f", in older files that are not there: {report.removed}" if report.removed else ""
+        print_styled(f"{log}: {count(report.head.lines, 'record')}, ", verdict, open_calls, removed)
     raise typer.Exit(1 if report.problems else 0)
 
 

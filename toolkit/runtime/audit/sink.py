@@ -35,7 +35,7 @@ class AuditSink(Protocol):
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     context = ToolkitContext(folder, SecurityPolicy(default="allow"), audit=sink)
     ...     with create_agent_toolkit(context) as toolkit:
-    ...         _ = toolkit.tools.list_directory(path=".")
+    ...         _ = toolkit.tools.tree()
     >>> verify_lines(sink.lines.splitlines(keepends=True)).problems
     ()
     """
