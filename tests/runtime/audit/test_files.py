@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import logging
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
 
 from acme.generated import SecurityPolicy, ToolkitContext
+from tests.projects import run
 from tests.runtime.conftest import MakeDoor
 from toolkit import SetupError, ToolCall
 from toolkit.runtime.audit import AuditFile, AuditHead, verify
@@ -250,3 +252,22 @@ def test_the_logger_is_quiet_when_nothing_is_wrong(
         for number in range(10):
             door.call(add(number))
     assert not caplog.records
+
+
+@pytest.mark.slow
+def test_the_command_line_follows_a_log_through_its_files(make_door: MakeDoor, log: Path) -> None:
+    door = make_door(audit=AuditFile(log, max_bytes=1000, keep=1))
+    for number in range(10):
+        door.call(add(number))
+    report = verify(log)
+
+    def command(*words: str) -> str:
+        done = run([sys.executable, "-m", "toolkit", "audit", *words], log.parent)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    said = f"20 records, the chain is intact, in older files that are not there: {report.removed}"
+    assert command("verify", log.name) == f"{log.name}: {said}\n"
+    assert json.loads(command("verify", log.name, "--json"))["removed"] == report.removed
+    assert command("head", log.name) == f"{report.head}\n"
+    assert len(json.loads(command("show", log.name, "--json"))) == 20 - report.removed
