@@ -71,7 +71,6 @@ GOALS: Final = (
     Goal("`invoke(name, model)`", "calls/values/invoke(name, model)", "ratio", "x", 1.2, "3.1"),
     Goal("`tools.x()`", "calls/values/tools.add(a=, b=)", "ratio", "x", 1.4, "3.3"),
     Goal("an audit log, in addition", "calls/text/an audit log, in addition", "value", "x", 1.0, "-"),
-    Goal("… written in batches", "calls/text/an audit log in batches, in addition", "value", "x", 1.0, "-"),
     Goal(
         "ten rules for every tool, in addition",
         "calls/text/ten rules for every tool, in addition",
