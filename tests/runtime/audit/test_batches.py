@@ -88,7 +88,7 @@ def test_a_killed_process_loses_what_was_not_written_and_nothing_else(tmp_path: 
         """
         toolkit = make(batch_seconds=60)
         toolkit.call(call(1))
-        toolkit._core.audit._sink.flush()
+        toolkit._core.audit.flush()
         toolkit.call(call(2))
         os.kill(os.getpid(), signal.SIGKILL)
         """,

@@ -95,12 +95,15 @@ class AuditLog:
         except MustWait:
             raise _interrupted() from None
 
+    def flush(self) -> None:
+        """Stores everything that was recorded so far."""
+        self.write_pending()
+        self._sink.flush()
+
     def close(self) -> None:
         self._is_closed = True
         try:
-            self.write_pending()
-            if self._opened is None:
-                self._sink.flush()
+            self.flush()
         except Exception as error:
             logger.critical("audit records could not be written", exc_info=error)
         finally:
