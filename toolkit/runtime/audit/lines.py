@@ -75,6 +75,16 @@ def read_seal(line: bytes) -> Seal | None:
     return Seal(line[_PREVIOUS_AT + 13 : _HASH_AT].decode("ascii", "replace"), line[-67:-3].decode("ascii", "replace"))
 
 
+SEAL: Final = slice(_PREVIOUS_AT, _HASH_AT + 10)
+"""Where a sealed line has what ``seal_before_hash`` returns."""
+HASH: Final = slice(-67, -3)
+
+
+def seal_before_hash(previous: str) -> bytes:
+    """The seal of a line that follows this hash, up to its own."""
+    return b"%b%b%b" % (_PREVIOUS, previous.encode(), _HASH)
+
+
 def seal_digest(lines: bytes) -> str:
     """The hash that the seal at the end of these lines must have."""
     return hashlib.sha256(lines[: _HASH_AT + 1]).hexdigest()
@@ -100,13 +110,14 @@ def old_seal(record: Mapping[str, Any]) -> Seal | None:
 
 def old_digest(record: Mapping[str, Any]) -> str:
     """The hash of a record in logs of version 0.1: of its canonical form, without the hash."""
-    text = json.dumps(
-        {key: value for key, value in record.items() if key != "hash"},
-        sort_keys=True,
-        separators=(",", ":"),
-        ensure_ascii=False,
-    )
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    in_order = {key: record[key] for key in sorted(record) if key != "hash"}
+    try:
+        # Text, whole numbers and milliseconds are written as by `json`, in a third of the time.
+        data = to_json(in_order)
+    except PydanticSerializationError:  # lone surrogates
+        text = json.dumps(in_order, separators=(",", ":"), ensure_ascii=False)
+        data = text.encode("utf-8", "surrogatepass")
+    return hashlib.sha256(data).hexdigest()
 
 
 class FileEnd(NamedTuple):

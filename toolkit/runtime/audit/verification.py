@@ -11,12 +11,15 @@ from typing import Any, BinaryIO, Final
 from toolkit.errors import SetupError
 from toolkit.runtime.audit.lines import (
     AUDIT_BEGINNING,
+    HASH,
+    SEAL,
     Seal,
     old_digest,
     old_seal,
     parse_record,
     read_seal,
     records_before,
+    seal_before_hash,
     seal_digest,
 )
 from toolkit.runtime.audit.rotation import older_file
@@ -109,20 +112,27 @@ class _LogChain:
 
     def read(self, lines: Iterable[bytes]) -> None:
         block = self._block
+        expected = seal_before_hash(self._previous)
         for number, line in enumerate(lines, 1):
             block.append(line)
             self._number = number
+            if line[SEAL] == expected and number > len(block):
+                # Most seals: they follow the one before, and are right.
+                digest = seal_digest(line if len(block) == 1 else b"".join(block))
+                if line[HASH] == digest.encode():
+                    self._accept(block, digest)
+                    expected = seal_before_hash(digest)
+                    block.clear()
+                    continue
             seal = read_seal(line)
             if seal is None:
                 if b'"hash"' in line and self._accept_old(line):
                     block.clear()
+                    expected = seal_before_hash(self._previous)
                 continue
-            whole = line if len(block) == 1 else b"".join(block)
-            if seal.previous == self._previous and seal_digest(whole) == seal.hash and number > len(block):
-                self._accept(block, seal)
+            if self._explain(seal):
                 block.clear()
-            elif self._explain(seal):
-                block.clear()
+            expected = seal_before_hash(self._previous)
         self._end_file()
 
     def report(self) -> AuditReport:
@@ -141,7 +151,7 @@ class _LogChain:
 
     # -- one seal ------------------------------------------------------------------------------------------------------
 
-    def _accept(self, lines: list[bytes], seal: Seal) -> None:
+    def _accept(self, lines: list[bytes], digest: str) -> None:
         """Takes the records of a seal as they are."""
         calls, head, before = self._calls, self._head, self._count
         for line in lines:
@@ -150,9 +160,9 @@ class _LogChain:
             elif line.startswith(_END):
                 calls.discard(line[23 : line.index(b'"', 23)])
         self._count += len(lines)
-        self._previous = seal.hash
+        self._previous = digest
         is_there = head is not None and before < head.lines <= self._count
-        if is_there and AuditHead(self._count, seal.hash) != head:
+        if is_there and AuditHead(self._count, digest) != head:
             self._tell(f"line {self._number} does not match the given head")
 
     def _accept_old(self, line: bytes) -> bool:
@@ -178,7 +188,7 @@ class _LogChain:
             lines = self._without_garbage(lines)
             if seal_digest(b"".join(lines)) != seal.hash and (len(lines) > 1 or old_digest(last) != seal.hash):
                 self._tell(f"{self._shown(len(lines))} changed")
-        self._accept(list(map(_as_new, lines)), seal)
+        self._accept(list(map(_as_new, lines)), seal.hash)
         return True
 
     def _begin_chain(self, first: dict[str, Any], seal: Seal) -> None:
