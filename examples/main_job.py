@@ -14,7 +14,7 @@ from examples.agent import changed_files, open_toolkit, run_agent, scripted_mode
 from toolkit import ToolCall, ToolResult
 from toolkit.codegen.run import generate
 from toolkit.codegen.settings import find_settings
-from toolkit.runtime.audit.log import AuditReport, verify
+from toolkit.runtime.audit import AuditReport, verify
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent

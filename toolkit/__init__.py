@@ -24,7 +24,7 @@ The rest is grouped in modules. Their names can be imported from here as well:
 - ``toolkit.history``: conversations as providers accept them
 - ``toolkit.loop``: a model, a toolkit, and the conversation between them: ``run``, ``stream_run``, ``Driver``
 - ``toolkit.programs``: programs that a model writes against the tools
-- ``toolkit.stores``: the output cache, todos, subagents
+- ``toolkit.stores``: the audit log, the output cache, todos, subagents
 - ``toolkit.testing``: scripted models, transcripts and fixtures for tests; laws for adapters and packs of your own
 - ``toolkit.wire``: the neutral format between providers and tools
 - ``toolkit.adapters.<provider>``: one package for each provider

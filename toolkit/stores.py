@@ -1,4 +1,4 @@
-"""What outlives a call: the output cache, todos, approvals, locks, subagents, and the keys handlers find them by.
+"""What outlives a call: audit log, output cache, todos, approvals, locks, subagents, and the keys handlers find them by.
 
 Each store is a small interface with a default in files (``FileTodoStore``, ...) and one in Redis (``RedisStores``).
 """
@@ -6,6 +6,13 @@ Each store is a small interface with a default in files (``FileTodoStore``, ...)
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from toolkit.runtime.audit.lines import AUDIT_BEGINNING as AUDIT_BEGINNING
+    from toolkit.runtime.audit.lines import chain_records as chain_records
+    from toolkit.runtime.audit.settings import AuditFile as AuditFile
+    from toolkit.runtime.audit.sink import AuditSink as AuditSink
+    from toolkit.runtime.audit.verification import AuditHead as AuditHead
+    from toolkit.runtime.audit.verification import AuditReport as AuditReport
+    from toolkit.runtime.audit.verification import verify_lines as verify_lines
     from toolkit.runtime.output.cache.cached_output import CachedLine as CachedLine
     from toolkit.runtime.output.cache.cached_output import CachedOutput as CachedOutput
     from toolkit.runtime.output.cache.index import LineIndex as LineIndex
@@ -52,6 +59,10 @@ else:
     __all__, __getattr__, __dir__ = lazy_exports(
         __name__,
         {
+            "toolkit.runtime.audit.lines": "AUDIT_BEGINNING chain_records",
+            "toolkit.runtime.audit.settings": "AuditFile",
+            "toolkit.runtime.audit.sink": "AuditSink",
+            "toolkit.runtime.audit.verification": "AuditHead AuditReport verify_lines",
             "toolkit.runtime.output.cache.interface": "OutputCache AsyncOutputCache OutputWriter CountingWriter not_kept",
             "toolkit.runtime.output.cache.cached_output": "CachedOutput CachedLine",
             "toolkit.runtime.output.cache.index": "LineIndex",

@@ -240,7 +240,7 @@ TOUCH_THE_SYSTEM = {
     # names of paths, and the manifest of our own package
     "toolkit/runtime/context/toolkit_context.py",
     # the private state directory, and the audit log outside every root
-    "toolkit/runtime/context/state_directory.py", "toolkit/runtime/context/private_records.py", "toolkit/runtime/stores/private_files.py", "toolkit/runtime/output/cache", "toolkit/runtime/audit/log.py",
+    "toolkit/runtime/context/state_directory.py", "toolkit/runtime/context/private_records.py", "toolkit/runtime/stores/private_files.py", "toolkit/runtime/output/cache", "toolkit/runtime/audit",
 }  # fmt: skip
 
 

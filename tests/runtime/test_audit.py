@@ -31,8 +31,8 @@ from toolkit import (
     ToolFailed,
     ToolkitError,
 )
-from toolkit.runtime.audit import AuditHead, verify
-from toolkit.runtime.audit.log import BEGINNING, line_digest, write_line
+from toolkit.runtime.audit import AuditHead, AuditReport, verify
+from toolkit.runtime.audit.lines import AUDIT_BEGINNING, chain_records, old_digest, write_record
 from toolkit.runtime.audit.redact import redact
 
 
@@ -358,12 +358,11 @@ def lines(log: Path) -> list[bytes]:
 
 def reforged(line: bytes) -> bytes:
     """The line with another tool's name and a hash that fits it."""
-    from toolkit.runtime.audit.log import line_digest
-
     record = json.loads(line)
     record["tool"] = "shout"
+    previous = record.pop("previous")
     del record["hash"]
-    return json.dumps({**record, "hash": line_digest(record)}).encode() + b"\n"
+    return chain_records([record], previous)[0]
 
 
 TAMPERING: list[tuple[str, Callable[[list[bytes]], list[bytes]], str]] = [
@@ -412,9 +411,26 @@ def test_a_cut_tail_shows_against_a_head_kept_elsewhere(make_door: MakeDoor, log
     assert "does not match the given head" in verify(log, head).problems[0]
 
 
+def test_a_log_of_the_first_version_is_still_verified_and_continued(make_door: MakeDoor, log: Path) -> None:
+    previous, text = AUDIT_BEGINNING, ""
+    for number in range(4):
+        record = {"time": "10:00", "event": ("start", "end")[number % 2], "call": f"c{number // 2}", "tool": "é"}
+        record["previous"] = previous
+        previous = record["hash"] = old_digest(record)
+        text += json.dumps(record, separators=None if number == 2 else (",", ":")) + "\n"
+    log.write_text(text)
+    assert verify(log) == AuditReport(AuditHead(4, previous), 0, ())
+
+    make_door(audit=log).call(ToolCall("1", "add", {"a": 1, "b": 1}))
+    assert (verify(log).head.lines, verify(log).problems) == (6, ())
+
+    log.write_text(log.read_text().replace('"event": "start"', '"event": "end"'))
+    assert verify(log).problems == ("line 3 was changed",)
+
+
 def test_an_empty_log_is_whole(log: Path) -> None:
     log.touch()
-    assert verify(log).head == AuditHead(0, BEGINNING)
+    assert verify(log).head == AuditHead(0, AUDIT_BEGINNING)
 
 
 @pytest.mark.parametrize("text", ["", "3", "x:" + "0" * 64, "3:abc"])
@@ -454,10 +470,7 @@ def test_what_is_called_after_the_end_writes_nothing_anywhere(make_door: MakeDoo
         st.none() | st.booleans() | st.integers() | st.text() | st.floats(0, 1e9).map(lambda ms: round(ms, 3)),
     )
 )
-def test_a_line_has_one_digest_however_it_is_written(line: dict[str, Any]) -> None:
-    canonical = json.dumps(line, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    expected = hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()
-    assert line_digest(line) == expected
-    written = write_line(line)
-    assert written.isascii()
-    assert json.loads(written) == line
+def test_a_line_holds_what_was_recorded_in_ascii(record: dict[str, Any]) -> None:
+    written = write_record(record)
+    assert written.isascii() and b"\n" not in written
+    assert json.loads(written) == record

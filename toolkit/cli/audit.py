@@ -22,7 +22,7 @@ audit_app = typer.Typer(
     help="Check an audit log, and read it.",
 )
 
-AuditFile = Annotated[
+LogFile = Annotated[
     Path, typer.Argument(metavar="LOG", help="Audit log, as given to ToolkitContext(audit=...).", show_default=False)
 ]
 
@@ -34,7 +34,7 @@ AuditFile = Annotated[
     ),
 )
 def verify(
-    log: AuditFile,
+    log: LogFile,
     head: Annotated[
         str | None,
         typer.Option(
@@ -46,27 +46,28 @@ def verify(
     as_json: AsJson = False,
 ) -> None:
     """Find records that were changed, removed or inserted. Exit with code 1 if there are any."""
-    from toolkit.runtime.audit.log import AuditHead, verify
+    from toolkit.runtime.audit.verification import AuditHead, verify
 
     with report_errors(as_json, spec_mistakes=2), show_waiting(f"reading {log}"):
         report = verify(_refuse_unreadable(log), None if head is None else AuditHead.parse(head))
     if as_json:
         found = {"head": str(report.head), "open_calls": report.open_calls, "problems": report.problems}
-        print_json({"records": report.head.lines, **found})
+        print_json({"records": report.head.lines, "removed": report.removed, **found})
     else:
         for problem in report.problems:
             print_line(f"{log}: {problem}")
         open_calls = f", calls without an end record: {report.open_calls}" if report.open_calls else ""
         wrong = len(report.problems)
         verdict = Styled(count(wrong, "problem"), "red") if wrong else Styled("the chain is intact", "green")
-        print_styled(f"{log}: {count(report.head.lines, 'record')}, ", verdict, open_calls)
+        removed = f", in older files that are not there: {report.removed}" if report.removed else ""
+        print_styled(f"{log}: {count(report.head.lines, 'record')}, ", verdict, open_calls, removed)
     raise typer.Exit(1 if report.problems else 0)
 
 
 @audit_app.command(name="head", cls=CliCommand, epilog=examples("toolkit audit head audit.jsonl > head"))
-def print_head(log: AuditFile, as_json: AsJson = False) -> None:
+def print_head(log: LogFile, as_json: AsJson = False) -> None:
     """Print the number of records and the hash of the last one. Keep the output elsewhere."""
-    from toolkit.runtime.audit.log import verify
+    from toolkit.runtime.audit.verification import verify
 
     with report_errors(as_json, spec_mistakes=2), show_waiting(f"reading {log}"):
         report = verify(_refuse_unreadable(log))
@@ -80,7 +81,7 @@ def print_head(log: AuditFile, as_json: AsJson = False) -> None:
     cls=CliCommand, epilog=examples("toolkit audit show audit.jsonl", "toolkit audit show audit.jsonl --tool bash")
 )
 def show(
-    log: AuditFile,
+    log: LogFile,
     tool: Annotated[
         str | None, typer.Option(metavar="NAME", help="Show only calls of this tool.", show_default=False)
     ] = None,
@@ -92,7 +93,7 @@ def show(
     are, starts and ends. The chain is not checked; `toolkit audit verify` does that.
     """
     from toolkit.runtime.audit.joined import join_records
-    from toolkit.runtime.audit.log import read_records
+    from toolkit.runtime.audit.verification import read_records
 
     with report_errors(as_json, spec_mistakes=2), show_waiting(f"reading {log}"):
         records = [one for one in read_records(_refuse_unreadable(log)) if tool is None or one.get("tool") == tool]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from toolkit.runtime.audit.joined import join_records
-from toolkit.runtime.audit.log import read_records, verify
+from toolkit.runtime.audit.verification import read_records, verify
 
 MAX_CALLS_SHOWN: Final = 200
 _SHOWN: Final = (

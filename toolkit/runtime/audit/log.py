@@ -1,65 +1,88 @@
-"""The audit log: what was called, what was decided, how it ended. Append-only JSON Lines, each chained to the one before.
+"""The audit log: what was called, what was decided, how it ended.
 
-Promise: a call leaves a ``start`` line before its handler runs and an ``end`` line after; a refused one leaves its ``end``.
-If the log cannot be written, nothing runs. ``verify`` finds a line that was changed, removed, inserted or moved. Several
-processes may write one file. Every text in a line is bounded, because models choose names and call ids. The log never
-holds the values of arguments, and their digest leaves out what a schema marks as ``x-secret``.
+Promise: a call leaves a ``start`` record before its handler runs and an ``end`` record after; a refused one leaves its
+``end``. If the log cannot take them, nothing runs. Where the records go is the business of a sink: a file that is written
+at once (``file.py``) or in batches (``batches.py``), or somebody else's (``sink.py``). Every text in a record is bounded,
+because models choose names and call ids. The log never holds the values of arguments, and their digest leaves out what a
+schema marks as ``x-secret``.
 
-Limit: anyone who may write the file can rewrite the whole chain, or cut off its tail. Both are found by comparison with a
-head that is stored elsewhere (``toolkit audit head``).
+A call waits for the log no longer than it may last, and never in an event loop. The end of a call that has happened waits
+only a moment; a thread then goes on.
 """
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import logging
 import os
 import secrets
-import stat
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
+from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel
-from pydantic_core import PydanticSerializationError, to_json
 
 from toolkit.errors import SetupError, ToolFailed, ToolkitError, ToolNotAllowed
 from toolkit.guard.policy.policy import Verdict
+from toolkit.runtime.audit.background import register, write_later
+from toolkit.runtime.audit.batches import BatchedSink
+from toolkit.runtime.audit.file import FileSink, may_not_wait
 from toolkit.runtime.audit.redact import may_mark_secrets, redact
+from toolkit.runtime.audit.settings import AuditFile
+from toolkit.runtime.audit.sink import AuditSink, Check, MustWait
 from toolkit.runtime.catalog.tool import Tool
 from toolkit.runtime.output.message import ToolMessage
 
 if TYPE_CHECKING:
+    from toolkit.runtime.audit.direct_records import DirectRecords
+    from toolkit.runtime.context.signals import CallSignal
     from toolkit.runtime.programs.calls import ProgramOrigin
-
-BEGINNING: Final = "0" * 64
-"""The hash to which the first line is chained."""
+    from toolkit.runtime.workers import Workers
 
 logger: Final = logging.getLogger("toolkit")
 
-_TAIL: Final = 64 * 1024
 _MAX_TEXT: Final = 1000
 _KEPT: Final = 200
+_SECONDS_FOR_AN_END: Final = 0.25
+_RETRY_SECONDS: Final = 1.0
+_SECONDS_BETWEEN_CHECKS: Final = 0.05
+_NOT_WRITTEN: Final = "nothing was run, because the audit log cannot be written"
 
 
 class AuditLog:
-    """The log of one toolkit, in a file that may be shared."""
+    """The log of one toolkit."""
 
     def __init__(
-        self, path: str, roots: Iterable[str], session_id: str, schema: Callable[[str], Mapping[str, Any] | None]
+        self,
+        audit: AuditFile | AuditSink,
+        roots: Iterable[str],
+        session_id: str,
+        schema: Callable[[str], Mapping[str, Any] | None],
+        *,
+        in_loop: bool,
     ) -> None:
-        self._file = _open_file(path, roots)
-        self._session: Final = session_id
+        self._opened: Final = _open_file(audit, roots) if isinstance(audit, AuditFile) else None
+        """The sink that is closed with this log."""
+        self._sink: Final[AuditSink] = self._opened or _given(audit)
+        self._in_loop: Final = in_loop
+        self.session: Final = _bounded(session_id)
         self._schema: Final = schema
         self._without_secrets: Final[dict[str, bool]] = {}
-        self._lock: Final = threading.Lock()
-        self._end = -1
-        self._head = BEGINNING
+        self._directs: Final[list[DirectRecords]] = []
+        self._late: deque[dict[str, Any]] = deque()
+        """Ends of calls for which the log had no time yet."""
+        self._late_turn = threading.RLock()
+        self._writes_late = False
+        self._is_closed = False
+        self.new_call_id: Callable[[], str] = _make_call_ids()
+        _open_logs.add(self)
 
     def begin(self, name: object, call_id: str | None, origin: ProgramOrigin | None = None) -> Record:
         """Makes the record of one call; ``origin`` is the program that makes it."""
@@ -68,57 +91,133 @@ class AuditLog:
     def note_program(self, program: str, facts: Mapping[str, Any]) -> None:
         """Writes the line of a program before it runs; raises if it cannot be written, so that it does not run."""
         try:
-            self._append({"event": "program", "program": program, **facts})
-        except OSError as error:
-            logger.error("the audit log cannot be written", exc_info=error)
-            raise ToolFailed("IO", "nothing was run, because the audit log cannot be written") from None
+            self.append(self.complete({"event": "program", "program": program, **facts}), _wait)
+        except MustWait:
+            raise _interrupted() from None
+
+    def flush(self) -> None:
+        """Stores everything that was recorded so far."""
+        self.write_pending()
+        self._sink.flush()
 
     def close(self) -> None:
-        with self._lock:
-            os.close(self._file)
-            # The descriptor may be reused for another file, so nothing may be written to it any more.
-            self._file = -1
+        self._is_closed = True
+        try:
+            self.flush()
+        except Exception as error:
+            logger.critical("audit records could not be written", exc_info=error)
+        finally:
+            if self._opened is not None:
+                self._opened.close()
 
-    def _append(self, fields: dict[str, Any]) -> None:
-        """Appends a line, chained to the last line in the file, while no other process writes."""
-        with self._lock:
-            if self._file < 0:
-                return  # closed with its toolkit, which refuses later calls
-            fcntl.flock(self._file, fcntl.LOCK_EX)
+    def complete(self, fields: dict[str, Any]) -> dict[str, Any]:
+        """A record with its time and session, in which every text is bounded."""
+        return self.bound({**fields, "time": format_time(time.monotonic()).decode(), "session": self.session})
+
+    @staticmethod
+    def bound(record: dict[str, Any]) -> dict[str, Any]:
+        """The record, in which every text is bounded now."""
+        for key, value in record.items():
+            if type(value) is str and len(value) > _MAX_TEXT:
+                record[key] = _bounded(value)
+        return record
+
+    def direct_records(self, tool: Tool) -> DirectRecords | None:
+        """Records the direct calls of a tool with little work; None if its calls must take the whole call path."""
+        if not isinstance(self._opened, BatchedSink) or "execute" in tool.granted:
+            return None
+        from toolkit.runtime.audit.direct_records import DirectRecords
+
+        records = DirectRecords(self, self._opened, tool)
+        self._directs.append(records)
+        return records
+
+    def append(self, record: dict[str, Any], check: Check) -> None:
+        """Stores a record before something runs; raises if that fails. ``MustWait`` is raised if it may not wait."""
+        try:
+            if self._late:
+                self._write_late(check)
+            self._sink.append(record, check)
+        except (MustWait, ToolkitError) as error:
+            if isinstance(error, SetupError):  # the file is no longer where it may be
+                raise _not_written(error) from None
+            raise
+        except Exception as error:
+            raise _not_written(error) from None
+
+    def append_end(self, record: dict[str, Any]) -> None:
+        """Stores the end of a call. It has happened, so this raises nothing; the next call does not start if it fails."""
+        if self._in_loop and self._sink.blocking:
+            self._put_off(record)
+            return
+        try:
+            if self._late:
+                raise MustWait
+            self._sink.append(record, may_not_wait if self._in_loop else _short_wait())
+        except MustWait:
+            self._put_off(record)
+        except Exception as error:
+            _report_missing(record, error)
+
+    def must_be_elsewhere(self) -> bool:
+        """Whether a start may not be stored in this thread, because that takes long and an event loop runs here."""
+        return self._in_loop and self._sink.blocking
+
+    @property
+    def check_in_loop(self) -> Check | None:
+        """How long the first attempt to store a start may wait; None means as long as the call."""
+        return may_not_wait if self._in_loop else None
+
+    def _put_off(self, record: dict[str, Any]) -> None:
+        self._late.append(record)
+        register(self)
+        if not write_later(self, 0):
+            self.write_pending()
+
+    def write_pending(self) -> None:
+        """Stores the ends that are late."""
+        try:
+            self._write_late(_wait)
+        except MustWait:
+            write_later(self, _RETRY_SECONDS)
+
+    def _write_late(self, check: Check) -> None:
+        """Stores what is late, in order: each record stays in the queue until it is stored."""
+        while not self._late_turn.acquire(timeout=_SECONDS_BETWEEN_CHECKS):
+            check()
+        try:
+            if self._writes_late:
+                raise MustWait  # a signal handler interrupted this very loop
+            self._writes_late = True
             try:
-                torn = self._read_head()
-                line = {"time": _now(), "session": self._session, **fields, "previous": self._head}
-                for key, value in line.items():
-                    if type(value) is str and len(value) > _MAX_TEXT:
-                        line[key] = _bound(value)
-                if torn:
-                    # A writer died while writing; its incomplete line stays, and is ignored.
-                    line["torn"] = True
-                line["hash"] = head = line_digest(line)
-                self._write(b"\n" * torn + write_line(line) + b"\n")
-                self._head = head
+                while self._late:
+                    self._store_late(self._late[0], check)
+                    self._late.popleft()
             finally:
-                fcntl.flock(self._file, fcntl.LOCK_UN)
+                self._writes_late = False
+        finally:
+            self._late_turn.release()
 
-    def _write(self, data: bytes) -> None:
-        before = self._end
-        written = os.write(self._file, data)
-        if written != len(data):
-            os.ftruncate(self._file, before)
-            raise OSError("the disk is full")
-        self._end = before + written
+    def _store_late(self, record: dict[str, Any], check: Check) -> None:
+        try:
+            self._sink.append(record, check)
+        except MustWait:
+            raise
+        except ToolkitError as error:
+            if not self._is_closed:
+                raise
+            _report_missing(record, error)
+        except Exception as error:
+            _report_missing(record, error)
 
-    def _read_head(self) -> bool:
-        """Reads the hash of the last line if the file has changed; returns whether the file ends in an incomplete line."""
-        size = os.fstat(self._file).st_size
-        if size == self._end:
-            return False
-        tail, torn = _last_line(self._file, size)
-        self._head = BEGINNING if tail is None else str(tail["hash"])
-        self._end = size
-        return torn
+    def start_again_in_child(self) -> None:
+        """In a forked child: what is late is written by the parent, and ids must not repeat."""
+        for records in self._directs:
+            records.start_again()
+        self._late, self._late_turn, self._writes_late = deque(), threading.RLock(), False
+        self.new_call_id = _make_call_ids()
 
-    def _facts(self, name: str, arguments: object) -> dict[str, Any]:
+    def facts(self, name: str, arguments: object) -> dict[str, Any]:
         """Digest and size of arguments, without secrets; nothing for arguments that are not JSON."""
         if isinstance(arguments, BaseModel):
             arguments = arguments.__pydantic_serializer__.to_python(
@@ -127,12 +226,16 @@ class AuditLog:
         if isinstance(arguments, str):
             return {"arguments_bytes": len(arguments.encode("utf-8", "surrogatepass"))}
         try:
-            data = _canonical(arguments if self._has_no_secrets(name) else redact(arguments, self._schema(name) or {}))
+            data = canonical(self.without_secrets(name, arguments))
         except (TypeError, ValueError, RecursionError):
             return {}
         return {"arguments": hashlib.sha256(data).hexdigest(), "arguments_bytes": len(data)}
 
-    def _has_no_secrets(self, name: str) -> bool:
+    def without_secrets(self, name: str, arguments: object) -> object:
+        """The arguments of a tool, without what its schema marks as secret."""
+        return arguments if self.has_no_secrets(name) else redact(arguments, self._schema(name) or {})
+
+    def has_no_secrets(self, name: str) -> bool:
         """Whether nothing in the schema of a tool can mark a secret; looked up once for each tool."""
         known = self._without_secrets.get(name)
         if known is None:
@@ -142,15 +245,15 @@ class AuditLog:
 
 
 class Record:
-    """The lines of one call."""
+    """The two records of one call."""
 
-    __slots__ = ("_began", "_call", "_facts", "_log", "_started", "_verdict")
+    __slots__ = ("_began", "_call", "_facts", "_log", "_started", "_unwritten", "_verdict")
 
     def __init__(self, log: AuditLog, name: object, call_id: str | None, origin: ProgramOrigin | None = None) -> None:
         self._log = log
         self._began = time.monotonic()
         self._call: dict[str, Any] = {
-            "call": secrets.token_hex(8),
+            "call": log.new_call_id(),
             "call_id": call_id,
             "tool": name if isinstance(name, str) else None,
         }
@@ -159,6 +262,7 @@ class Record:
         self._facts: dict[str, Any] = {}
         self._verdict: dict[str, str] = {}
         self._started = False
+        self._unwritten: dict[str, Any] | None = None
 
     def note_decision(self, verdict: Verdict, tier: str | None, answer: object = None) -> None:
         """Notes what the policy decided, and what the approver answered if one was asked."""
@@ -168,18 +272,42 @@ class Record:
         if tier is not None:
             self._verdict["sandbox"] = tier
 
-    def start(self, tool: Tool, args: BaseModel) -> None:
-        """Writes the ``start`` line; raises if it cannot be written, so that the handler does not run."""
-        self._facts = self._log._facts(tool.name, args)
-        try:
-            self._log._append({"event": "start", **self._call, **self._verdict, **self._facts})
-        except OSError as error:
-            logger.error("the audit log cannot be written", exc_info=error)
-            raise ToolFailed("IO", "nothing was run, because the audit log cannot be written") from None
+    def start(self, tool: Tool, args: BaseModel, check: Check) -> None:
+        """Stores the ``start``; raises if that is not possible, so that the handler does not run.
+
+        In an event loop it does not wait: ``finish_start`` does the rest.
+        """
+        log = self._log
+        self._facts = log.facts(tool.name, args)
+        record = log.complete({"event": "start", **self._call, **self._verdict, **self._facts})
         self._started = True
+        if log.must_be_elsewhere():
+            self._unwritten = record
+            return
+        try:
+            log.append(record, log.check_in_loop or check)
+        except MustWait:
+            if log.check_in_loop is None:
+                raise _interrupted() from None
+            self._unwritten = record
+
+    async def finish_start(self, workers: Workers, signal: CallSignal) -> None:
+        """Stores a ``start`` for which the event loop would have had to wait, in a thread."""
+        record, self._unwritten = self._unwritten, None
+        if record is None:
+            return
+        import asyncio
+
+        from toolkit.runtime.call.async_wait_for_handler import await_handler
+
+        storing = workers.submit(lambda: self._log.append(record, signal.check))
+        try:
+            await await_handler(asyncio.wrap_future(storing), signal, storing.cancel, lambda: workers.abandon(storing))
+        except MustWait:
+            raise _interrupted() from None
 
     def end_failed(self, error: BaseException, arguments: object) -> None:
-        """Writes the ``end`` line of a call that raised."""
+        """Stores the ``end`` of a call that raised."""
         code = error.code if isinstance(error, ToolkitError) else "INTERNAL"
         outcome: dict[str, Any] = {"outcome": code}
         if isinstance(error, ToolFailed):
@@ -188,202 +316,107 @@ class Record:
             self._verdict = {"decision": str(error.details.get("decision", "deny")), "rule": error.message}
         name = self._call["tool"]
         if not self._started and name is not None:
-            self._facts = self._log._facts(name, arguments)
+            self._facts = self._log.facts(name, arguments)
         self._end(outcome)
 
     def end_succeeded(self, message: ToolMessage[Any, Any]) -> None:
-        """Writes the ``end`` line of a successful call."""
+        """Stores the ``end`` of a successful call."""
         content = message.content
         data = b""
         if isinstance(content, BaseModel):
-            data = content.__pydantic_serializer__.to_json(content, by_alias=True, exclude_unset=True)
+            with suppress(ValueError):  # the call has happened, whatever its output is
+                data = content.__pydantic_serializer__.to_json(content, by_alias=True, exclude_unset=True)
         self._end({"outcome": "ok", "output_bytes": len(data)})
 
     def _end(self, outcome: dict[str, Any]) -> None:
         duration = round((time.monotonic() - self._began) * 1000, 3)
-        try:
-            line = {"event": "end", **self._call, **self._verdict, **self._facts, **outcome, "duration_ms": duration}
-            self._log._append(line)
-        except OSError as error:
-            # The call has happened; the next one will not start.
-            call = {key: value[:_KEPT] if isinstance(value, str) else value for key, value in self._call.items()}
-            logger.critical("the end of a call is missing in the audit log: %s", call, exc_info=error)
+        fields = {"event": "end", **self._call, **self._verdict, **self._facts, **outcome, "duration_ms": duration}
+        self._log.append_end(self._log.complete(fields))
 
 
-@dataclass(frozen=True, slots=True)
-class AuditHead:
-    """How many records a log has, and the hash of the last. Kept elsewhere, it proves that the tail was not cut off."""
-
-    lines: int
-    hash: str
-
-    def __str__(self) -> str:
-        return f"{self.lines}:{self.hash}"
-
-    @classmethod
-    def parse(cls, text: str) -> AuditHead:
-        """Parses what ``str`` returned.
-
-        >>> AuditHead.parse("0:" + "0" * 64).lines
-        0
-        """
-        lines, _, digest = text.strip().partition(":")
-        if not lines.isdecimal() or len(digest) != 64:
-            raise SetupError(f"a head has the form lines:hash, as printed by `toolkit audit head`, not {text!r}")
-        return cls(int(lines), digest)
+def _open_file(settings: AuditFile, roots: Iterable[str]) -> FileSink | BatchedSink:
+    file = FileSink(settings, roots)
+    return file if settings.batch_seconds is None else BatchedSink(file, settings.batch_seconds)
 
 
-@dataclass(frozen=True, slots=True)
-class AuditReport:
-    """What ``verify`` found: the head, the number of calls without an end, and every problem with its line."""
-
-    head: AuditHead
-    open_calls: int
-    problems: tuple[str, ...]
+def _given(audit: AuditFile | AuditSink) -> AuditSink:
+    assert not isinstance(audit, AuditFile)
+    return audit
 
 
-def verify(path: str | os.PathLike[str], head: AuditHead | None = None) -> AuditReport:
-    """Checks the chain line by line; with a head that was kept elsewhere, also that its line is unchanged.
-
-    A file that is not an audit log is a ``SetupError``; an empty file is a log without calls.
-    """
-    refuse_foreign_file(path)
-    problems: list[str] = []
-    previous, count, calls = BEGINNING, 0, set[str]()
-    torn_before = False
-    for number, line in _lines(path):
-        if line is None:
-            torn_before = True
-            continue
-        count += 1
-        if torn_before and not line.get("torn"):
-            problems.append(f"line {number - 1} is not a record")
-        if line["previous"] != previous:
-            problems.append(
-                f"line {number} does not follow the line before it: something was changed, removed or added"
-            )
-        if line_digest({key: value for key, value in line.items() if key != "hash"}) != line["hash"]:
-            problems.append(f"line {number} was changed")
-        torn_before, previous = False, line["hash"]
-        if line.get("event") == "start":
-            calls.add(line.get("call", ""))
-        elif line.get("event") == "end":
-            calls.discard(line.get("call", ""))
-        if head is not None and count == head.lines and line["hash"] != head.hash:
-            problems.append(f"line {number} does not match the given head")
-    if torn_before:
-        problems.append("the last line is not a complete record: its writer was interrupted, or it was cut off")
-    if head is not None and count < head.lines:
-        problems.append(
-            f"there are {count} records, but there were {head.lines} when the head was taken: the tail was cut off"
-        )
-    return AuditReport(AuditHead(count, previous), len(calls), tuple(problems))
+def _wait() -> None:
+    """Waits as long as the sink does."""
 
 
-def refuse_foreign_file(path: str | os.PathLike[str]) -> None:
-    """Raises if no line of the file is a record of an audit log. One that was cut off while it was written may be."""
-    first = b""
-    with open(path, "rb") as file:
-        for raw in file:
-            if _parse_record(raw) is not None:
-                return
-            first = first or raw
-    if first and not (first.startswith(b'{"') and not first.endswith(b"\n")):
-        raise SetupError(f"{os.fspath(path)}:1:1: this is not an audit log; give the file of ToolkitContext(audit=...)")
+def _short_wait() -> Check:
+    give_up = time.monotonic() + _SECONDS_FOR_AN_END
+
+    def check() -> None:
+        if time.monotonic() > give_up:
+            raise MustWait
+
+    return check
 
 
-def read_records(path: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
-    """The records of a log in their order, without lines that are not records."""
-    refuse_foreign_file(path)
-    return (line for _, line in _lines(path) if line is not None)
+def _not_written(error: Exception) -> ToolFailed:
+    logger.error("the audit log cannot be written", exc_info=error)
+    return ToolFailed("IO", _NOT_WRITTEN)
 
 
-def _lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, dict[str, Any] | None]]:
-    """Every line with its number; None for a line that is not a record."""
-    with open(path, "rb") as file:
-        for number, raw in enumerate(file, 1):
-            yield number, _parse_record(raw) if raw.endswith(b"\n") else None
+def _interrupted() -> ToolFailed:
+    why = "this is called by a signal handler that interrupted a write to the audit log; call again outside of it"
+    return ToolFailed("CONFLICT", f"nothing was run: {why}")
 
 
-def _parse_record(raw: bytes) -> dict[str, Any] | None:
-    try:
-        line = json.loads(raw)
-    except ValueError:
-        return None
-    whole = isinstance(line, dict) and isinstance(line.get("hash"), str) and isinstance(line.get("previous"), str)
-    return line if whole else None
+def _report_missing(record: Mapping[str, Any], error: Exception) -> None:
+    # The call has happened; the next one will not start.
+    call = {key: value[:_KEPT] if isinstance(value, str) else value for key, value in record.items()}
+    logger.critical("the end of a call is missing in the audit log: %s", call, exc_info=error)
 
 
-def _last_line(file: int, size: int) -> tuple[dict[str, Any] | None, bool]:
-    """The last record, and whether the file ends in an incomplete line."""
-    if size == 0:
-        return None, False
-    reach = _TAIL
-    while True:
-        begin = max(0, size - reach)
-        data = os.pread(file, size - begin, begin)
-        torn = not data.endswith(b"\n")
-        lines = data.split(b"\n")
-        whole = lines if begin == 0 else lines[1:]
-        for raw in reversed(whole[:-1]):
-            record = _parse_record(raw)
-            if record is not None:
-                return record, torn
-        if begin == 0:
-            return None, torn
-        reach *= 4
+def _make_call_ids() -> Callable[[], str]:
+    """Ids that no other log has: random, then a number."""
+    random, numbers = secrets.token_hex(6), count()
+    return lambda: f"{random}{next(numbers):04x}"
 
 
-def _open_file(path: str, roots: Iterable[str]) -> int:
-    real = os.path.realpath(path)
-    for root in roots:
-        inside = os.path.realpath(root)
-        if os.path.commonpath([inside, real]) == inside:
-            raise SetupError(
-                f"the audit log {path!r} is inside {root!r}, where tools can reach it; give a path outside of it"
-            )
-    try:
-        file = os.open(real, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
-    except FileNotFoundError as error:
-        raise SetupError(f"the audit log {path!r} cannot be made: its folder does not exist; create it") from error
-    except OSError as error:
-        raise SetupError(f"the audit log {path!r} cannot be opened: {error.strerror}") from error
-    if not stat.S_ISREG(os.fstat(file).st_mode):
-        os.close(file)
-        raise SetupError(f"the audit log {path!r} is not a regular file")
-    return file
-
-
-def _bound(text: str) -> str:
-    """The beginning of a long text, its length, and a digest that distinguishes it from others."""
+def _bounded(text: str) -> str:
+    """The text, or if it is long its beginning, its length, and a digest that distinguishes it from others."""
+    if len(text) <= _MAX_TEXT:
+        return text
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
     return f"{text[:_KEPT]}… ({len(text)} characters, sha256 {digest})"
 
 
-def line_digest(line: Mapping[str, Any]) -> str:
-    """The digest of a line: of its canonical form, which does not depend on how it was written."""
-    in_order = {key: line[key] for key in sorted(line)}
-    try:
-        # Text, whole numbers and milliseconds are written as by `_canonical`, in a third of the time.
-        data = to_json(in_order)
-    except PydanticSerializationError:  # lone surrogates
-        data = _canonical(in_order)
-    return hashlib.sha256(data).hexdigest()
-
-
-def write_line(line: Mapping[str, Any]) -> bytes:
-    """A line for the file, in ASCII: readers split lines at other characters, too."""
-    try:
-        data = to_json(line)
-    except PydanticSerializationError:  # lone surrogates
-        data = b""
-    return data if data and data.isascii() else json.dumps(line).encode()
-
-
-def _canonical(value: object) -> bytes:
+def canonical(value: object) -> bytes:
+    """A value as JSON text that is the same for equal values."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return text.encode("utf-8", "surrogatepass")
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="microseconds")
+_offset = time.time() - time.monotonic()
+_last_second = -1, b""
+
+
+def format_time(at: float) -> bytes:
+    """The time in UTC at a moment of the monotonic clock that was just now, as in ``2026-01-31T12:00:00.000000+00:00``."""
+    global _offset, _last_second
+    second, fraction = divmod(at + _offset, 1)
+    known, text = _last_second
+    if known != second:
+        # Once a second, as the clock may have been set.
+        _offset = time.time() - time.monotonic()
+        text = datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S").encode()
+        _last_second = int(second), text
+    return b"%b.%06d+00:00" % (text, fraction * 1_000_000)
+
+
+_open_logs: Final[weakref.WeakSet[AuditLog]] = weakref.WeakSet()
+
+
+def _start_again_in_child() -> None:
+    for log in list(_open_logs):
+        log.start_again_in_child()
+
+
+os.register_at_fork(after_in_child=_start_again_in_child)

@@ -76,6 +76,8 @@ class AsyncRunner(View):
                 elif call.request is not None:
                     answer = await self._ask(call, call.request, signal)
                 response = core.settle(call, answer, ctx)
+                if record is not None:
+                    await record.finish_start(core.workers, signal)
                 if response is not None:
                     message = steps.conclude(tool, response.content, ctx, call.repairs, answered_by="the approver")
                     return self._deliver(message, record)

@@ -51,6 +51,8 @@ if TYPE_CHECKING:
     from toolkit.guard.policy.policy import Explain, Verdict
     from toolkit.guard.policy.preview import Preview
     from toolkit.runtime.audit.log import AuditLog, Record
+    from toolkit.runtime.audit.settings import AuditFile
+    from toolkit.runtime.audit.sink import AuditSink
     from toolkit.runtime.call.approval import Answer, ApprovalRequest, Respond
     from toolkit.runtime.call.reader import Reader
     from toolkit.runtime.call.repair import Repair
@@ -209,7 +211,7 @@ class Core:
             call.arguments, places = self._approved_arguments(call, call.request, answer)
             ctx._tool = as_approved(call.tool, places)
         if call.record is not None:
-            call.record.start(call.tool, call.arguments)
+            call.record.start(call.tool, call.arguments, ctx.signal.check)
         return None
 
     def _authorize(
@@ -346,14 +348,17 @@ class Core:
         if self.turns.concern(tool.name):
             return
         is_direct = tool.always is not None
+        records = self.audit.direct_records(tool) if is_direct and self.audit is not None else None
+        is_direct = is_direct and (self.audit is None or records is not None)
         if not tool.is_async:
             self.runs[tool.name] = run = make_run(tool, self.resources)
             if is_direct:
-                self.direct[tool.name] = direct_tool(tool, run)
+                self.direct[tool.name] = direct_tool(tool, run if records is None else records.around(run))
         if tool.is_async or not tool.info.blocking:
             self.runs_async[tool.name] = run_async = make_run_async(tool, self.resources)
             if is_direct:
-                self.direct_async[tool.name] = direct_tool(tool, run_async)
+                recorded = run_async if records is None else records.around_async(run_async)
+                self.direct_async[tool.name] = direct_tool(tool, recorded)
 
     def files_for(
         self, name: str, required: Collection[Permission], granted: frozenset[Permission], kinds: Collection[str]
@@ -450,15 +455,16 @@ class Core:
             return f"{info.name!r} cannot run here: {self.guards.process.choice.reason}", None
         return None, verdict if verdict is not None and verdict.decision == "allow" else None
 
-    def _audit_log(self, path: str, roots: Sequence[str]) -> AuditLog:
+    def _audit_log(self, audit: AuditFile | AuditSink, roots: Sequence[str]) -> AuditLog:
         from toolkit.runtime.audit.log import AuditLog
 
         catalog = self.catalog
         return AuditLog(
-            path,
+            audit,
             roots,
             self.context.session_id,
             lambda name: catalog.input_schema(name) if name in catalog.tools else None,
+            in_loop=self.is_async,
         )
 
     def _trace_calls(self, tracing: Tracing, log: AuditLog | None) -> AuditLog | TracedCalls | None:

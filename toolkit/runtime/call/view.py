@@ -89,16 +89,20 @@ class View:
         self._find_prepared()
 
     def _find_prepared(self) -> None:
-        """Finds the tools whose calls are prepared: none if calls are reported, recorded or limited."""
+        """Finds the tools whose calls are prepared: none if calls are reported or limited.
+
+        If calls are recorded, those for which recording is prepared as well.
+        """
         options, core = self._options, self._core
         free = (
             options.deadline is None and options.signal is None and options.notify is None and options.answered is None
         )
         self._direct: Mapping[str, DirectTool[Any]] = {}
         self._runs: Mapping[str, Any] = {}
-        if free and self._on_result is None and core.audit is None:
+        if free and self._on_result is None and (core.audit is None or options.origin is None):
             self._direct = core.direct if self._own_loop else core.direct_async
-            self._runs = core.runs if self._own_loop else core.runs_async
+            if core.audit is None:
+                self._runs = core.runs if self._own_loop else core.runs_async
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self._core.describe()}>"

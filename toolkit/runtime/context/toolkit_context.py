@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from toolkit.guard.process.limits import CommandLimits
     from toolkit.inject.key import Factory
     from toolkit.inject.scope import DependencyScope
+    from toolkit.runtime.audit.settings import AuditFile
+    from toolkit.runtime.audit.sink import AuditSink
     from toolkit.runtime.call.approval import Approver
     from toolkit.runtime.context.mcp_callbacks import McpCallbacks
     from toolkit.runtime.context.progress import OnProgress
@@ -77,7 +79,8 @@ class ToolkitContext(Generic[NameT]):
         journal of patches. The default is ``typed-toolkit`` below the user's state directory.
     :param mcp: functions that answer MCP servers which ask the person or a model, or need a login; without them servers
         are refused.
-    :param audit: the file in which every call is recorded, outside the workspace; None means no log.
+    :param audit: where every call is recorded: the path of a file outside the workspace, ``AuditFile(...)``, or an
+        ``AuditSink`` of your own; None means no log.
     :param tracing: whether calls and runs are OpenTelemetry spans: True for the global provider, or ``Tracing(...)``.
     :param on_progress: receives the progress events of running tools.
     :param on_result: receives the message of every successful call.
@@ -143,7 +146,7 @@ class ToolkitContext(Generic[NameT]):
         message_id: str | None = None,
         agent: str = "main",
         state_dir: str | os.PathLike[str] | None = None,
-        audit: str | os.PathLike[str] | None = None,
+        audit: str | os.PathLike[str] | AuditFile | AuditSink | None = None,
         tracing: bool | Tracing = False,
         on_progress: OnProgress | None = None,
         on_result: OnResult | None = None,
@@ -181,7 +184,7 @@ class ToolkitContext(Generic[NameT]):
         self.overrides: Final[Mapping[str, Factory]] = dict(overrides)
         roots = (self.workspace, *self.read_roots, *self.write_roots)
         self.state: Final = StateDirectory(None if state_dir is None else os.fspath(state_dir), roots)
-        self.audit: Final = None if audit is None else os.fspath(audit)
+        self.audit: Final = None if audit is None else _read_audit(audit)
         self.tracing: Final = _read_tracing(tracing)
         self.on_progress: Final = on_progress
         self.on_result: Final = on_result
@@ -217,6 +220,12 @@ def _how_to_write(policy: object) -> str:
     if isinstance(policy, str | os.PathLike):
         return f"; write SecurityPolicy.load({os.fspath(policy)!r})"
     return "; write SecurityPolicy(tools={...})" if isinstance(policy, dict) else ""
+
+
+def _read_audit(given: object) -> AuditFile | AuditSink:
+    from toolkit.runtime.audit.settings import read_audit
+
+    return read_audit(given)
 
 
 def _read_tracing(given: bool | Tracing) -> Tracing | None:

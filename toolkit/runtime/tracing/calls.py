@@ -25,11 +25,14 @@ if TYPE_CHECKING:
 
     from toolkit.guard.policy.policy import Verdict
     from toolkit.runtime.audit.log import AuditLog, Record
+    from toolkit.runtime.audit.sink import Check
     from toolkit.runtime.catalog.catalog import Catalog
     from toolkit.runtime.catalog.tool import Tool
+    from toolkit.runtime.context.signals import CallSignal
     from toolkit.runtime.context.toolkit_context import ToolkitContext
     from toolkit.runtime.programs.calls import ProgramOrigin
     from toolkit.runtime.tracing.settings import Tracing
+    from toolkit.runtime.workers import Workers
 
 _MAX_NAME: Final = 100
 MAX_CONTENT: Final = 10_000
@@ -78,6 +81,9 @@ class TracedCalls:
         """The same for other tools."""
         return TracedCalls(self._tracing, self._context, catalog, self._log)
 
+    def direct_records(self, tool: Tool) -> None:
+        """None: every call takes the whole call path, where its span is made."""
+
     def close(self) -> None:
         if self._log is not None:
             self._log.close()
@@ -122,11 +128,16 @@ class TracedRecord:
         if self._record is not None:
             self._record.note_decision(verdict, tier, answer)
 
-    def start(self, tool: Tool, args: BaseModel) -> None:
+    def start(self, tool: Tool, args: BaseModel, check: Check) -> None:
         """Notes the arguments, if they are wanted."""
         self._add_content("gen_ai.tool.call.arguments", args, "inputSchema")
         if self._record is not None:
-            self._record.start(tool, args)
+            self._record.start(tool, args, check)
+
+    async def finish_start(self, workers: Workers, signal: CallSignal) -> None:
+        """Waits until the audit log has the start of the call, if that takes longer."""
+        if self._record is not None:
+            await self._record.finish_start(workers, signal)
 
     def end_failed(self, error: BaseException, arguments: object) -> None:
         """Ends the span of a call that raised."""

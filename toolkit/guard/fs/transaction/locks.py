@@ -135,14 +135,53 @@ _file_for: str = ""
 """The state directory for which that file was opened: the environment may change."""
 
 
+def _offset(name: str) -> int:
+    return int.from_bytes(hashlib.sha256(name.encode("utf-8", "surrogateescape")).digest()[:7])
+
+
 def _range(kind: int, offset: int) -> bytes:
     """The system's ``struct flock`` for one byte; process id 0, as locks of open files demand."""
     return struct.pack("hhqqi4x", kind, os.SEEK_SET, offset, 1, 0)
 
 
+class ProcessLock:
+    """The lock of one name, for a thread that takes it again and again.
+
+    It has an open file of its own. So it also keeps out other objects of this class in this process, and whoever uses one
+    in several threads needs a lock around it. A forked child calls ``forget``.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._offset: Final = _offset(name)
+        self._file: _LockFile | None = None
+
+    def acquire(self, check: Callable[[], None]) -> None:
+        """Wait for the lock; ``check`` ends the wait by raising."""
+        pause = _FIRST_PAUSE
+        while True:
+            if self._file is None:
+                self._file = _open_first(_folders(user_state_directory()))
+            if self._file.try_lock(self._offset):
+                if self._file.is_current():
+                    return
+                self._file = None
+                continue
+            check()
+            time.sleep(pause)
+            pause = min(2 * pause, _SECONDS_BETWEEN_CHECKS / 10)
+
+    def release(self) -> None:
+        if self._file is not None:
+            self._file.unlock(self._offset)
+
+    def forget(self) -> None:
+        """Give up the open file, and open another one when it is needed: in a forked child, it is the parent's."""
+        self._file = None
+
+
 @contextmanager
 def _hold_between_processes(place: Names, check: Callable[[], None]) -> Iterator[None]:
-    offset = int.from_bytes(hashlib.sha256("/".join(place).encode("utf-8", "surrogateescape")).digest()[:7])
+    offset = _offset("/".join(place))
     file = _wait_for(offset, place, check)
     process = os.getpid()
     try:
@@ -177,10 +216,16 @@ def _open_file() -> _LockFile:
     state = user_state_directory()
     with _table:
         if _file is None or _file_for != state or not _file.is_current():
-            # Every process tries in this order. Not everybody has a home that can be written.
-            _file = _open_first([state, os.path.join(tempfile.gettempdir(), f"typed-toolkit-{os.geteuid()}")])
+            _file = _open_first(_folders(state))
             _file_for = state
         return _file
+
+
+def _folders(state: str) -> Iterator[str]:
+    """Where the file may be. Every process tries in this order. Not everybody has a home that can be written."""
+    yield state
+    # Only if it is needed: it takes a lock of its own, which a child has for ever if its parent was forked meanwhile.
+    yield os.path.join(tempfile.gettempdir(), f"typed-toolkit-{os.geteuid()}")
 
 
 def _open_first(folders: Iterable[str]) -> _LockFile:
@@ -196,7 +241,7 @@ def _open_first(folders: Iterable[str]) -> _LockFile:
             problem = problem or error
     assert problem is not None
     why = (problem.strerror or str(problem)).lower()
-    message = f"no file can be changed: the locks between processes need a state directory ({why}); set XDG_STATE_HOME"
+    message = f"nothing can be written: the locks between processes need a state directory ({why}); set XDG_STATE_HOME"
     raise ToolFailed("IO", message) from problem
 
 

@@ -1,0 +1,70 @@
+"""What a context is told about its audit log."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from toolkit.errors import SetupError
+from toolkit.runtime.audit.sink import AuditSink
+
+_MAX_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class AuditFile:
+    """An audit log in a file, for ``ToolkitContext(audit=...)``; a path alone means the defaults.
+
+    :param path: where it is, outside the workspace and every other root.
+    :param batch_seconds: None writes each record at once: a call that ran is in the file, even if the process is killed.
+        A number hands records over and writes them together, at latest after so many seconds: calls are faster, and the
+        records of that time are lost if the process is killed.
+    :param fsync: wait until the disk has what was written: nothing is lost if the machine loses power, except what waits
+        to be written in a batch.
+    :param max_bytes: begin a new file when this one has so many bytes. The older ones are ``<path>.1``, ``<path>.2``, ...
+    :param keep: how many older files are kept; None keeps all.
+
+    >>> AuditFile("audit.jsonl", batch_seconds=0.05, max_bytes=100_000_000).path
+    'audit.jsonl'
+    """
+
+    path: str
+    batch_seconds: float | None
+    fsync: bool
+    max_bytes: int | None
+    keep: int | None
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        batch_seconds: float | None = None,
+        fsync: bool = False,
+        max_bytes: int | None = None,
+        keep: int | None = None,
+    ) -> None:
+        if batch_seconds is not None and not 0 < batch_seconds <= _MAX_SECONDS:
+            raise SetupError(f"batch_seconds must be above 0 and at most {_MAX_SECONDS:g}, not {batch_seconds!r}")
+        if max_bytes is not None and max_bytes < 1:
+            raise SetupError(f"max_bytes must be at least 1, not {max_bytes!r}")
+        if keep is not None and max_bytes is None:
+            raise SetupError("keep says how many older files are kept; give max_bytes as well, so that there are any")
+        if keep is not None and keep < 0:
+            raise SetupError(f"keep must be at least 0, not {keep!r}")
+        object.__setattr__(self, "path", os.fspath(path))
+        object.__setattr__(self, "batch_seconds", batch_seconds)
+        object.__setattr__(self, "fsync", fsync)
+        object.__setattr__(self, "max_bytes", max_bytes)
+        object.__setattr__(self, "keep", keep)
+
+
+def read_audit(given: object) -> AuditFile | AuditSink:
+    """The log that a context was given: a path, ``AuditFile(...)`` or a sink."""
+    if isinstance(given, AuditFile):
+        return given
+    if isinstance(given, str | os.PathLike):
+        return AuditFile(given)
+    if isinstance(given, AuditSink):
+        return given
+    what = type(given).__name__
+    raise SetupError(f"audit takes a path, AuditFile(...) or an AuditSink (append, flush, blocking), not {what}")
