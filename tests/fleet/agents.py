@@ -14,6 +14,7 @@ from toolkit import (
     QueryOptions,
     QueryResult,
     SecurityPolicy,
+    TextMessage,
     ToolCall,
     ToolContext,
     Toolkit,
@@ -149,9 +150,7 @@ class Scripted:
 
     def query(self, prompt: str | Sequence[ChatMessage], options: QueryOptions) -> QueryResult:
         self.turn += 1
-        text = next(
-            str(message.content) for message in prompt if not isinstance(message, str) and message.role == "user"
-        )
+        text = next(str(message.content) for message in prompt if isinstance(message, TextMessage))
         if text.startswith("meet "):
             call = ToolCall("1", "change", {"folder": text.removeprefix("meet ")})
         elif self.turn == 1:

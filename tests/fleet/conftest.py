@@ -55,7 +55,7 @@ def fleet(ray_cluster: None, session_workspace: Path) -> Iterator[Fleet]:
     """Shared: a worker that a test ends is replaced for the next."""
     from toolkit.fleet import Fleet
 
-    setup = (str(session_workspace), {})
+    setup = (str(session_workspace), dict[str, object]())
     with Fleet(
         "tests.fleet.agents:make_toolkit",
         setup=setup,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 from tests.fleet.agents import FREE, WATCHDOG, Meeting
 from tests.fleet.processes import Sleeper
-from toolkit import CancelSignal, ToolCall
+from toolkit import AssistantToolCallMessage, CancelSignal, TextMessage, ToolCall
 from toolkit.fleet import Fleet, FleetCall, FleetRun
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray")]
@@ -98,7 +99,8 @@ def test_a_cancelled_run_keeps_what_was_said(fleet: Fleet, meeting: Meeting) -> 
     meeting.release()
 
     assert type(ended.error).__name__ == "RunCancelled"
-    assert [message.role for message in ended.conversation.messages][:2] == ["user", "assistant"]
+    asked, called, *_ = ended.conversation.messages
+    assert isinstance(asked, TextMessage) and isinstance(called, AssistantToolCallMessage)
 
 
 def test_an_overloaded_worker_is_tried_again(ray_cluster: None, tmp_path: Path, meeting: Meeting) -> None:
@@ -122,7 +124,11 @@ def test_an_overloaded_worker_is_tried_again(ray_cluster: None, tmp_path: Path, 
 def test_a_call_that_finds_no_turn_before_its_deadline_says_that_it_did_not_start(
     ray_cluster: None, tmp_path: Path, meeting: Meeting
 ) -> None:
-    look = ToolCall("1", "look", {"folder": str(meeting.folder)})
+    def calls() -> Iterator[ToolCall | FleetCall]:
+        yield ToolCall("1", "look", {"folder": str(meeting.folder)})
+        meeting.wait()  # it has the only turn
+        yield FleetCall(say("late"), deadline=0.2)
+
     with Fleet(
         "tests.fleet.agents:make_toolkit_for_one",
         setup=str(tmp_path),
@@ -130,11 +136,22 @@ def test_a_call_that_finds_no_turn_before_its_deadline_says_that_it_did_not_star
         calls_per_worker=2,
         ray_options=FREE,
     ) as full:
-        results = full.as_completed([look, FleetCall(say("late"), deadline=0.2)])
+        results = full.as_completed(calls())
         late = next(results)
-        meeting.wait()
         meeting.release()
         assert [ended.result.value for ended in results] == ["seen"]
 
     assert late.index == 1
     assert str(late.result.value).startswith("TOOL_TIMEOUT: ")
+
+
+@pytest.mark.whole
+def test_a_reader_who_pauses_longer_than_a_deadline_loses_nothing(ray_cluster: None, tmp_path: Path) -> None:
+    with Fleet(
+        "tests.fleet.agents:make_toolkit", setup=(str(tmp_path), {}), workers=2, grace=0.1, ray_options=FREE
+    ) as fleet:
+        list(fleet.map([say("the workers have started")] * 2))
+        results = fleet.map([say(str(number)) for number in range(6)], deadline=5)
+        first = next(results)
+        threading.Event().wait(6)  # reports of calls that ended in time wait meanwhile
+        assert [result.value for result in [first, *results]] == [str(number) for number in range(6)]

@@ -11,7 +11,7 @@ import pytest
 
 from tests.fleet.agents import FREE, WATCHDOG, Meeting
 from tests.fleet.processes import Sleeper
-from toolkit import ToolCall
+from toolkit import TextMessage, ToolCall
 from toolkit.fleet import Fleet, FleetRun
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray")]
@@ -105,5 +105,5 @@ def test_a_run_whose_worker_died_is_reported_with_what_it_started_with(fleet: Fl
         (lost,) = finished.result(WATCHDOG)
 
     assert "unknown whether" in str(lost.error)
-    assert [message.role for message in lost.conversation.messages] == ["user"]
+    assert list(lost.conversation.messages) == [TextMessage("user", f"meet {meeting.folder}")]
     assert (meeting.folder / "marks").read_text() == "x"

@@ -27,7 +27,7 @@ def test_each_run_works_in_its_own_workspace(fleet: Fleet, tmp_path: Path) -> No
 
 
 def test_a_run_that_fails_affects_no_other_and_keeps_its_conversation(fleet: Fleet, tmp_path: Path) -> None:
-    setup = (str(tmp_path), {})
+    setup = (str(tmp_path), dict[str, object]())
     short, broken, whole = fleet.run_all(
         [
             FleetRun("one", setup=setup, limits=RunLimits(turns=1)),
@@ -41,6 +41,8 @@ def test_a_run_that_fails_affects_no_other_and_keeps_its_conversation(fleet: Fle
 
 
 def test_runs_need_a_factory_of_drivers(ray_cluster: None, tmp_path: Path) -> None:
-    with Fleet("tests.fleet.agents:make_toolkit", setup=(str(tmp_path), {}), workers=1, ray_options=FREE) as fleet:
-        with pytest.raises(SetupError, match="make_driver"):
-            fleet.run_all([FleetRun("one")])
+    with (
+        Fleet("tests.fleet.agents:make_toolkit", setup=(str(tmp_path), {}), workers=1, ray_options=FREE) as fleet,
+        pytest.raises(SetupError, match="make_driver"),
+    ):
+        fleet.run_all([FleetRun("one")])

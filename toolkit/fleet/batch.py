@@ -27,6 +27,7 @@ from toolkit.wire.result import ToolResult
 logger: Final = logging.getLogger("toolkit")
 _TICK: Final = 0.25
 """How often calls are looked at that should have ended."""
+_MAX_LOGGED: Final = 100
 _keys: Final = itertools.count()
 
 
@@ -88,6 +89,9 @@ class Batch:
         """What ended the reading of items."""
         self._is_exhausted = False
         self._look_at = 0.0
+        self._late: frozenset[int] = frozenset()
+        """Items that should have ended when they were last looked at."""
+        self._logged: Final[set[str]] = set()
 
     def outcomes(self, *, in_order: bool) -> Iterator[Ended]:
         """The outcomes, in the order of the items or as they come. Closing the iterator cancels what runs."""
@@ -158,7 +162,7 @@ class Batch:
             setup = self._setups.write(item.setup)
             data = write(Assignment(item.key, item.work, setup, item.deadline, reports, item.lost))
         except Exception as error:
-            logger.error("item %d of a fleet cannot be sent: %s", item.index, error)
+            self._log(item, str(error))
             self._end(item, ToolFailed("NOT_CONFIGURED", "the item cannot be sent to a worker: see the log"))
             return
         item.worker, item.next_event = worker, 0
@@ -176,9 +180,13 @@ class Batch:
     def _collect(self) -> None:
         """Waits for news, and takes all that has come."""
         news = self._crew.next_news(_TICK)
-        while news is not None:
+        # No more than is there now: a flood of progress must not keep results back.
+        for _ in range(self._crew.waiting_news):
+            if news is not None:
+                self._take(news)
+            news = self._crew.next_news(0)
+        if news is not None:
             self._take(news)
-            news = self._crew.next_news(0) if not self._ended else None
         if time.monotonic() >= self._look_at:
             self._look_at = time.monotonic() + _TICK
             self._give_up_late_workers()
@@ -208,11 +216,11 @@ class Batch:
                 raise news.error
             report: Report = read_from_worker(news.data)
         except Exception as error:
-            logger.error("item %d of a fleet: %s", item.index, error)
+            self._log(item, str(error))
             self._end(item, ToolFailed("INVALID_OUTPUT", "the worker's report of the call cannot be read: see the log"))
             return
         if report.problem is not None:
-            logger.error("item %d of a fleet: %s", item.index, report.problem)
+            self._log(item, report.problem)
         self._report_progress(report.events)
         self._forget(item)
         self._ended.append(Ended(item.index, report.outcome))
@@ -261,11 +269,14 @@ class Batch:
         return None  # the next worker knows whether the tool may be repeated
 
     def _give_up_late_workers(self) -> None:
+        """Ends workers that should have reported. A report may have waited for a reader who paused: so each is looked at
+        twice, and what came between is taken first."""
         now = time.monotonic()
-        late = {item.worker for item in self._sent.values() if item.ends_by is not None and now >= item.ends_by}
-        for worker in late:
+        late = {key: item for key, item in self._sent.items() if item.ends_by is not None and now >= item.ends_by}
+        for worker in {item.worker for key, item in late.items() if key in self._late}:
             if worker is not None:
                 self._lose(worker)
+        self._late = frozenset(late)
 
     def _check_crew(self) -> None:
         try:
@@ -275,6 +286,12 @@ class Batch:
             self._is_exhausted, self._failure = True, error
             while self._again:
                 self._end(self._again.popleft(), ToolFailed("WORKER_DIED", f"no worker can be started. {UNKNOWN}"))
+
+    def _log(self, item: BatchItem, problem: str) -> None:
+        """Logs a problem once: a mistake in a setup is that of every item."""
+        if problem not in self._logged and len(self._logged) < _MAX_LOGGED:
+            self._logged.add(problem)
+            logger.error("item %d of a fleet: %s", item.index, problem)
 
     def _end(self, item: BatchItem, error: ToolkitError) -> None:
         self._forget(item)

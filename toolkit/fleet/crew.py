@@ -68,10 +68,14 @@ class Crew:
         """Ends the wait for news, from any thread."""
         self._news.put(News("wake", None))
 
+    @property
+    def waiting_news(self) -> int:
+        return self._news.qsize()
+
     def next_news(self, seconds: float) -> News | None:
         """The next reply; None after this time."""
         try:
-            news = self._news.get(timeout=seconds)
+            news = self._news.get(timeout=seconds) if seconds else self._news.get_nowait()
         except Empty:
             return None
         worker = news.worker

@@ -17,6 +17,7 @@ from toolkit.runtime.call.steps import error_result
 from toolkit.runtime.context.progress import Progress
 from toolkit.wire.call import ToolCall
 from toolkit.wire.conversation import Conversation
+from toolkit.wire.message import ToolResultMessage
 from toolkit.wire.result import ToolResult
 
 
@@ -128,9 +129,18 @@ def read_from_worker(data: bytes) -> Any:
     return _DataOnly(io.BytesIO(data)).load()
 
 
-def without_own_parts(result: ToolResult) -> ToolResult:
+def without_output(result: ToolResult) -> ToolResult:
     """A result as it is sent: the typed output stays in the worker, and nothing is kept in a cache only to be sent."""
     return ToolResult(result.tool_call_id, result.name, result.kind, result.value, result.ref_if_kept)
+
+
+def without_outputs(conversation: Conversation) -> Conversation:
+    """A conversation as it is sent; the same for its results."""
+    messages = [
+        replace(message, result=without_output(message.result)) if isinstance(message, ToolResultMessage) else message
+        for message in conversation.messages
+    ]
+    return replace(conversation, messages=messages)
 
 
 def write_report(report: Report, limit: int) -> bytes:

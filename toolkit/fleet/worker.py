@@ -19,7 +19,8 @@ from toolkit.fleet.messages import (
     RunOutcome,
     read_assignment,
     read_setup,
-    without_own_parts,
+    without_output,
+    without_outputs,
     write,
     write_report,
 )
@@ -110,11 +111,12 @@ class FleetWorker:
                 del self._signals[key]
 
     def _call(self, item: Assignment, call: ToolCall, signal: CancelSignal) -> ToolResult:
+        started = time.monotonic()  # the deadline also covers the factory
         with self._toolkits.use(item.setup) as toolkit:
             if item.lost and not is_repeatable(toolkit, call.name):
                 return error_result(effect_unknown(), call.id, call.name)
             view = self._with_progress(toolkit, item)
-            return without_own_parts(call_when_free(view, call, item.deadline, signal))
+            return without_output(call_when_free(view, call, item.deadline, started, signal))
 
     def _run(self, item: Assignment, wanted: FleetRun, signal: CancelSignal) -> RunOutcome:
         from toolkit.loop.sync_run import run
@@ -126,9 +128,12 @@ class FleetWorker:
             driver, view = self._make_driver(read_setup(item.setup)), self._with_progress(toolkit, item)
             options, limits = wanted.options, wanted.limits
             try:
-                return RunOutcome(run(driver, view, wanted.prompt, options=options, limits=limits, signal=signal), None)
+                said = run(driver, view, wanted.prompt, options=options, limits=limits, signal=signal)
+                return RunOutcome(without_outputs(said), None)
             except RunError as error:
-                return RunOutcome(error.conversation, error)
+                said = without_outputs(error.conversation)
+                vars(error)["conversation"] = said
+                return RunOutcome(said, error)
             except Exception as error:  # of the driver's code
                 return RunOutcome(as_conversation(wanted), as_toolkit_error(error, "run"))
 
@@ -140,9 +145,11 @@ class FleetWorker:
         return toolkit._with(options._replace(notify=listener))
 
 
-def call_when_free(toolkit: Runner, call: ToolCall, deadline: float | None, signal: CancelSignal) -> ToolResult:
+def call_when_free(
+    toolkit: Runner, call: ToolCall, deadline: float | None, started: float, signal: CancelSignal
+) -> ToolResult:
     """The result of a call; waits while the toolkit is overloaded, until the deadline or the cancellation."""
-    started, pause, stop = time.monotonic(), _SHORT_PAUSE, threading.Event()
+    pause, stop = _SHORT_PAUSE, threading.Event()
     forget = signal.listen(stop.set)
     try:
         while True:
