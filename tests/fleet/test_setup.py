@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 
 from tests.fleet.agents import FREE
 from tests.projects import run
-from toolkit import SecurityPolicy, SetupError, ToolCall
+from toolkit import Rule, SecurityPolicy, SetupError, ToolCall, ToolkitContext, create_agent_toolkit
 from toolkit.fleet import Fleet, WorkspaceSetup
 
 RAY = [pytest.mark.slow, pytest.mark.xdist_group("ray")]
@@ -31,6 +32,27 @@ except SetupError as error:
     print(error)
 """
     assert "ray.init" in run([sys.executable, "-c", code], tmp_path).stdout
+
+
+@pytest.mark.parametrize("loaded", [False, True])
+def test_a_policy_can_be_sent_also_if_a_toolkit_uses_it(tmp_path: Path, loaded: bool) -> None:
+    (tmp_path / "policy.toml").write_text(
+        '[tools]\ndone = "allow"\n\n[[rules]]\ndecision = "deny"\npath = "secrets/**"\n'
+    )
+    policy: SecurityPolicy = (
+        SecurityPolicy(tools={"done": "allow"}, rules=[Rule("deny", path="secrets/**")])
+        if not loaded
+        else SecurityPolicy.load(tmp_path / "policy.toml")
+    )
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    with create_agent_toolkit(ToolkitContext(workspace, policy)) as toolkit:
+        sent = pickle.loads(pickle.dumps(policy))
+        assert policy.explain("done", {"message": "x"}).decision == "allow"  # it stays that of its toolkit
+        assert repr(sent) == repr(policy)
+        with create_agent_toolkit(ToolkitContext(workspace, sent)) as other:
+            assert other.invoke("done", {"message": "x"}).content.message == "x"
+        assert toolkit.invoke("done", {"message": "x"}).content.message == "x"
 
 
 @pytest.mark.parametrize(

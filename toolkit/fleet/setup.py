@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import importlib
-import os
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from toolkit.errors import SetupError, nearest
 from toolkit.guard.permission import ALL_PERMISSIONS, Mode, Permission, SandboxChoice
 from toolkit.guard.policy.policy import SecurityPolicy
 from toolkit.runtime.call.runner import Runner
 from toolkit.runtime.context.concurrency import Concurrency
+
+if TYPE_CHECKING:
+    import os
 
 BUILTIN_TOOLS: Final = "toolkit.fleet.setup:make_builtin_toolkit"
 """The factory that makes a toolkit with the built-in tools from a ``WorkspaceSetup``."""
