@@ -81,6 +81,9 @@ def measure(folder: Path) -> dict[str, str]:
         found["eight at once: time per call, ms"] = f"{passed * 1e3:.2f}"
         found["eight at once: CPU of the driver per call, ms"] = f"{driver * 1e3:.2f}"
         found["eight at once: CPU of the worker per call, ms"] = f"{worker * 1e3:.2f}"
+    with Fleet(setup=setup, workers=8, ray_options={"num_cpus": 0}) as wide:
+        list(wide.map([read] * 100))
+        found["eight workers: CPU of the driver per call, ms"] = f"{best_round(wide, read, CALLS)[1] * 1e3:.2f}"
     found["the same call without a fleet, ms"] = f"{without_fleet(setup, read) * 1e3:.3f}"
     return found
 

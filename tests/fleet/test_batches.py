@@ -71,7 +71,7 @@ def test_in_order_a_slow_call_stops_the_reading_of_further_ones(fleet: Fleet, me
     with ThreadPoolExecutor(1) as thread:
         all_results = thread.submit(lambda: list(fleet.map(calls())))
         meeting.wait()
-        assert len(seen) <= 4  # twice two workers
+        assert len(seen) < 16  # eight times two workers, and the slow one is among them
         meeting.release()
         assert len(all_results.result(WATCHDOG)) == 101
 

@@ -45,8 +45,9 @@ class Fleet:
     :param make_driver: ``"module:function"`` for the model of runs; it gets a setup, too.
     :param workers: how many worker processes there are.
     :param calls_per_worker: how many items a worker runs at the same time.
-    :param ahead: how many items are read before the caller has taken their results; the default is twice as many as run at
-        the same time. Nothing further is read from the iterable, so it may be endless.
+    :param ahead: how many items are read before the caller has taken their results; the default is eight times as many as run
+        at the same time, so that one slow call does not stop a batch in order. Nothing further is read, so the iterable
+        may be endless.
     :param retries: how often a call is repeated whose worker died.
     :param grace: how many seconds after a deadline or a cancellation a worker may take to report, before it is ended.
     :param max_result_bytes: the largest report that is sent; a longer text is cut, anything else fails with ``TOO_LARGE``.
@@ -74,7 +75,7 @@ class Fleet:
             check_factory("the factory of drivers", make_driver)
         at_once = workers * calls_per_worker
         numbers = {"workers": (workers, 1), "calls_per_worker": (calls_per_worker, 1), "retries": (retries, 0)}
-        numbers |= {"ahead": (2 * at_once if ahead is None else ahead, 1), "max_result_bytes": (max_result_bytes, 4096)}
+        numbers |= {"ahead": (8 * at_once if ahead is None else ahead, 1), "max_result_bytes": (max_result_bytes, 4096)}
         for name, (number, least) in numbers.items():
             if type(number) is not int or number < least:
                 raise SetupError(f"Fleet: {name} must be a whole number from {least} on, not {number!r}")

@@ -68,12 +68,13 @@ class RayWorker:
     def __init__(self, ray: Any, handle: Any) -> None:
         self._ray = ray
         self._handle = handle
+        self._work = handle.work.options(concurrency_group="calls")  # made once: each call would pay for it
 
     def wait_until_ready(self, on_ready: OnReply) -> None:
         _when_done(self._handle.is_ready.options(**_CONTROL).remote(), on_ready)
 
     def send(self, data: bytes, on_reply: OnReply) -> None:
-        _when_done(self._handle.work.options(concurrency_group="calls").remote(data), on_reply)
+        _when_done(self._work.remote(data), on_reply)
 
     def ask_for_progress(self, seconds: float, on_reply: OnReply) -> None:
         _when_done(self._handle.take_progress.options(**_CONTROL).remote(seconds), on_reply)
