@@ -84,6 +84,11 @@ def measure(folder: Path) -> dict[str, str]:
     with Fleet(setup=setup, workers=8, ray_options={"num_cpus": 0}) as wide:
         list(wide.map([read] * 100))
         found["eight workers: CPU of the driver per call, ms"] = f"{best_round(wide, read, CALLS)[1] * 1e3:.2f}"
+        sleep = ToolCall("call_1", "exec_command", {"command": ["sleep", "0.5"]})
+        list(wide.map([sleep] * 16))
+        began = time.perf_counter()
+        list(wide.map([sleep] * 160))
+        found["eight workers: 160 commands `sleep 0.5`, s"] = f"{time.perf_counter() - began:.1f}"
     found["the same call without a fleet, ms"] = f"{without_fleet(setup, read) * 1e3:.3f}"
     return found
 
