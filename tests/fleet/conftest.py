@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.fleet.agents import Meeting
+from tests.fleet.agents import WATCHDOG, Meeting
 
 if TYPE_CHECKING:
     from toolkit.fleet import Fleet
@@ -62,6 +62,7 @@ def fleet(ray_cluster: None, session_workspace: Path) -> Iterator[Fleet]:
         make_driver="tests.fleet.agents:make_driver",
         workers=2,
         max_result_bytes=100_000,
+        grace=WATCHDOG,  # a slow machine must not look like a worker that hangs
     ) as fleet:
         yield fleet
 

@@ -71,6 +71,25 @@ def test_a_deadline_ends_the_command_of_its_call_alone(fleet: Fleet) -> None:
     assert quick.value == "quick"
 
 
+def test_a_worker_that_does_not_answer_is_ended(ray_cluster: None, tmp_path: Path, meeting: Meeting) -> None:
+    look, cancel = ToolCall("1", "look", {"folder": str(meeting.folder)}), CancelSignal()
+    with (
+        Fleet(
+            "tests.fleet.agents:make_toolkit", setup=(str(tmp_path), {}), workers=1, grace=0.5, ray_options=FREE
+        ) as alone,
+        ThreadPoolExecutor(1) as thread,
+    ):
+        results = thread.submit(lambda: list(alone.map([look], signal=cancel)))
+        os.kill(meeting.wait(), signal.SIGSTOP)  # it looks alive, and does nothing
+        cancel.cancel("enough")
+        (late,) = results.result(WATCHDOG)
+        (after,) = alone.map([say("after")])
+
+    assert str(late.value).startswith("TOOL_CANCELLED: enough") and "unknown whether" in str(late.value)
+    assert after.value == "after"
+
+
+@pytest.mark.whole  # the deadline must be long enough for a slow machine to start the call
 def test_a_worker_that_does_not_answer_after_a_deadline_is_ended(
     ray_cluster: None, tmp_path: Path, meeting: Meeting
 ) -> None:
@@ -81,8 +100,8 @@ def test_a_worker_that_does_not_answer_after_a_deadline_is_ended(
         ) as alone,
         ThreadPoolExecutor(1) as thread,
     ):
-        results = thread.submit(lambda: list(alone.map([FleetCall(look, deadline=0.5), say("after")])))
-        os.kill(meeting.wait(), signal.SIGSTOP)  # it looks alive, and does nothing
+        results = thread.submit(lambda: list(alone.map([FleetCall(look, deadline=20), say("after")])))
+        os.kill(meeting.wait(), signal.SIGSTOP)
         late, after = results.result(WATCHDOG)
 
     assert str(late.value).startswith("TOOL_TIMEOUT: ") and "unknown whether" in str(late.value)

@@ -82,6 +82,7 @@ def test_a_call_that_ends_every_worker_is_given_up(fleet: Fleet, tmp_path: Path)
     assert "3 workers died" in str(given_up.value)
 
 
+@pytest.mark.whole
 def test_its_neighbours_on_the_same_worker_are_not_given_up_with_it(ray_cluster: None, tmp_path: Path) -> None:
     poison = ToolCall("1", "end_worker", {"unless": str(tmp_path / "no such file")})
     reads = [ToolCall("1", "list", {"path": "."}) for _ in range(12)]

@@ -82,7 +82,7 @@ _READABLE: Final = {
     ("datetime", "timezone"),
     ("decimal", "Decimal"),
     ("uuid", "UUID"),
-    ("copyreg", "__newobj_ex__"),
+    ("toolkit.errors", "_restore_error"),
 }
 
 
@@ -90,12 +90,12 @@ class _DataOnly(pickle.Unpickler):
     """Reads data classes of ours, and plain values of the standard library."""
 
     def find_class(self, module: str, name: str) -> Any:
-        ours = module.startswith(_READABLE_MODULES)
-        if not ours and (module, name) not in _READABLE:
-            raise pickle.UnpicklingError(f"a worker sent a {module}.{name}, which is not data of a fleet")
-        found = super().find_class(module, name)
-        if ours and not isinstance(found, type) and name != "_restore_error":
-            raise pickle.UnpicklingError(f"a worker sent the function {module}.{name}")
+        if (module, name) in _READABLE:
+            return super().find_class(module, name)
+        # A dotted name would lead through a module to what it has imported.
+        found = super().find_class(module, name) if module.startswith(_READABLE_MODULES) and "." not in name else None
+        if not isinstance(found, type) or found.__module__ != module:
+            raise pickle.UnpicklingError(f"a worker sent {module}.{name}, which is not data of a fleet")
         return found
 
 
