@@ -211,6 +211,6 @@ else:
                 NamedTool NativeChoice NativeTool QueryOptions QueryResult StreamResult TextMessage ToolChoice
                 ToolResultMessage Usage has_tool_calls is_tool_result""",
         },
-        submodules="""adapters approvals calls codegen errors fleet functions generated guard handlers history loop programs stores
-            testing wire""",
+        submodules="""adapters approvals calls codegen errors fleet functions generated guard handlers history loop programs
+            stores testing wire""",
     )

@@ -72,8 +72,10 @@ def test_a_report_has_at_most_the_bytes_that_are_allowed(size: int, letter: str)
     assert value == letter * size or (value.startswith(letter) and value.endswith(letter) and "left out" in value)
 
 
-REPEATED = {"done", "fail", "git_status_summary", "glob", "grep", "list", "read_file", 
-    "todoread", "todowrite", "tool_output_cache", "tool_output_cache_grep", "tree", "webfetch", "write_file"}  # fmt: skip
+REPEATED = {
+    "done", "fail", "git_status_summary", "glob", "grep", "list", "read_file", "todoread", "todowrite", "tool_output_cache",
+    "tool_output_cache_grep", "tree", "webfetch", "write_file",
+}  # fmt: skip
 """Of a project and of the built-in tools: they only read, or their specs say that they are idempotent."""
 
 
