@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from acme.generated import SecurityPolicy, ToolkitContext, create_agent_toolkit
+from tests.projects import Project, tool
 from toolkit import Conversation, Progress, RunLimitReached, TextMessage, ToolFailed, ToolResult
 from toolkit.fleet.messages import ProgressEvent, Report, RunOutcome, read_from_worker, write, write_report
 from toolkit.fleet.repeatable import is_repeatable
@@ -84,3 +86,43 @@ def test_only_tools_whose_specs_say_so_are_repeated(tmp_path: Path) -> None:
         names = [tool.name for tool in toolkit.get_allowed_tools()]
         assert {name for name in names if is_repeatable(toolkit, name)} == REPEATED
         assert not is_repeatable(toolkit, "no_such_tool")
+
+
+IDEMPOTENT = {"annotations": {"idempotentHint": True}, "permissions": ["network"]}
+ONLY_READS = {"annotations": {"readOnlyHint": True}, "permissions": []}
+CHANGES = {"annotations": {"readOnlyHint": False}, "permissions": ["read"]}
+READS = {"permissions": ["read"]}
+SHOW = """
+from acme.generated import SecurityPolicy, ToolkitContext, create_agent_toolkit
+from toolkit.fleet.repeatable import is_repeatable
+with create_agent_toolkit(ToolkitContext("workspace", SecurityPolicy(default="allow")), packs=[]) as toolkit:
+    print(*(name for name in {names} if is_repeatable(toolkit, name)))
+"""
+
+
+@pytest.mark.slow
+def test_what_an_imported_tool_declares_about_itself_does_not_count(tmp_path: Path) -> None:
+    kinds: dict[str, dict[str, Any]] = {
+        "idempotent": IDEMPOTENT,
+        "only_reads": ONLY_READS,
+        "changes": CHANGES,
+        "reads": READS,
+        "silent": {"permissions": []},
+    }
+    project = Project(tmp_path, [tool(f"own_{kind}", **keys) for kind, keys in kinds.items()])
+    foreign = {
+        "origin": {"kind": "tools", "name": "foreign", "forms": ["mcp"]},
+        "prefix": "foreign_",
+        "tools": [tool(kind, **keys) for kind, keys in kinds.items()],
+    }
+    project.write("acme/tools/foreign.json", json.dumps(foreign))
+    settings = (tmp_path / "pyproject.toml").read_text()
+    project.write(
+        "pyproject.toml", f'{settings}\n[tool.toolkit.imports.foreign]\ntools = "foreign.json"\nprefix = "foreign_"\n'
+    )
+    (tmp_path / "workspace").mkdir()
+    project.generate()
+    names = [f"{owner}_{kind}" for owner in ("own", "foreign") for kind in kinds]
+
+    repeated = project.python(SHOW.replace("{names}", repr(names))).stdout.split()
+    assert repeated == ["own_idempotent", "own_only_reads", "own_reads", "foreign_reads"]
