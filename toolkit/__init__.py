@@ -18,6 +18,7 @@ The rest is grouped in modules. Their names can be imported from here as well:
 - ``toolkit.approvals``: asking a person before a call runs
 - ``toolkit.calls``: messages, progress, cancellation
 - ``toolkit.errors``: every error and its code
+- ``toolkit.fleet``: batches of calls and runs over a Ray cluster
 - ``toolkit.functions``: code-first tools and their registry
 - ``toolkit.guard``: policy, files, commands and network behind the boundary
 - ``toolkit.handlers``: what handlers get, dependencies, packs
@@ -213,6 +214,6 @@ else:
                 NamedTool NativeChoice NativeTool QueryOptions QueryResult StreamResult TextMessage ToolChoice
                 ToolResultMessage Usage has_tool_calls is_tool_result""",
         },
-        submodules="""adapters approvals calls codegen errors functions generated guard handlers history loop programs stores
-            testing wire""",
+        submodules="""adapters approvals calls codegen errors fleet functions generated guard handlers history loop programs
+            stores testing wire""",
     )

@@ -82,6 +82,7 @@ FailureReason: TypeAlias = Literal[
     "NOT_CONFIGURED",
     "SERVER_DIED",
     "SERVER_NOT_READY",
+    "WORKER_DIED",
     "TOOL_ERROR",
 ]
 """Why a tool failed. A tool that was imported from an API also fails with ``HTTP_<status>``."""

@@ -104,6 +104,17 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.adapters.history",
         "toolkit.loop",
     ),
+    # Ray is imported by one of its functions only
+    "toolkit/fleet": (
+        "toolkit.errors",
+        "toolkit.fleet",
+        "toolkit.guard.permission",
+        "toolkit.guard.policy",
+        "toolkit.lazy_exports",
+        "toolkit.loop",
+        "toolkit.runtime",
+        "toolkit.wire",
+    ),
     # the SDK of MCP, Starlette, uvicorn and anyio are its third parties
     "toolkit/serve": (
         "toolkit.__version__",
@@ -233,6 +244,8 @@ TOUCH_THE_SYSTEM = {
     # the server's own socket and signals, its policy file, and names of folders
     "toolkit/serve/http/address.py", "toolkit/serve/http/server.py", "toolkit/serve/mcp_server/transports.py",
     "toolkit/serve/mcp_server/roots.py", "toolkit/serve/setup/policy_watch.py", "toolkit/serve/setup/served_tools.py", "toolkit/serve/setup/shared.py",
+    # bytes in memory
+    "toolkit/fleet/messages.py",
     # a digest of its own files
     "toolkit/mypy/__init__.py",
     # workspaces and transcripts of tests
@@ -338,6 +351,11 @@ def test_only_the_commands_import_the_servers() -> None:
             assert not [name for name in imports(file) if below(name, servers)], file
 
 
+def test_nothing_imports_ray_when_it_is_loaded() -> None:
+    for file in sources():
+        assert not [name for name in imports(file) if below(name, ("ray",))], file
+
+
 HEAVY = (
     "mcp",
     "openai",
@@ -347,6 +365,7 @@ HEAVY = (
     "yaml",
     "datamodel_code_generator",
     "mypy",
+    "ray",
     "asyncio",
     "pydantic",
     "toolkit.generated",

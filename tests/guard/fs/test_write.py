@@ -17,6 +17,7 @@ import pytest
 from toolkit.errors import SandboxViolation, SetupError, ToolCancelled, ToolFailed
 from toolkit.guard import ResolverName, SandboxFS, WrittenFile
 from toolkit.guard.fs import rename, write
+from toolkit.guard.fs.transaction import locks
 
 
 @pytest.fixture
@@ -318,7 +319,7 @@ def test_threads_that_write_one_file_never_mix(fs: SandboxFS, root: Path) -> Non
         assert (root / "src/main.py").read_bytes() in (b"old", *contents)
     assert (root / "src/main.py").read_bytes() in contents
     assert names(root / "src") == {"main.py"}
-    assert not write._locks
+    assert not locks._locks
 
 
 def count_up(fs: SandboxFS, text: str) -> None:

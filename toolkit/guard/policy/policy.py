@@ -101,6 +101,15 @@ class SecurityPolicy(Generic[NameT]):
             parts.append(f"rules={list(self.rules)!r}" if few else f"rules=<{len(self.rules)} rules>")
         return f"{type(self).__name__}({', '.join(parts)})"
 
+    def __copy__(self) -> Self:
+        made = type(self).__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        return made
+
+    def __getstate__(self) -> dict[str, object]:
+        # Pickled, it goes to another process, where another toolkit is made with it.
+        return {**self.__dict__, "_explain": None, "_known": {}, "_find_hints": None, "_sorted_rules": {}}
+
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> SecurityPolicy[NameT]:
         """Read a policy from a TOML file: ``default``, a table ``[tools]`` and any number of ``[[rules]]``.

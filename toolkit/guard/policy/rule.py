@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, Generic, Literal, TypeAlias, TypeVar, get_args
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar, get_args
 
 from toolkit.errors import PolicyError, SetupError
 from toolkit.guard.permission import PERMISSIONS, Permission, unknown_permission
@@ -75,6 +76,11 @@ class Rule(Generic[NameT]):
         self.ask_rule: Final = _ask_rule(path, self.because) if path is not None and decision == "ask" else None
         """The rule as the sandbox enforces it, if it asks about paths."""
         self._check_examples(match, not_match)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Made again from what it was given: what matches paths cannot be pickled. Its examples were checked here.
+        names = ("tools", "permission", "hint", "path", "command", "host", "justification")
+        return partial(type(self), self.decision, **{name: getattr(self, name) for name in names}), ()
 
     @property
     def is_conditional(self) -> bool:

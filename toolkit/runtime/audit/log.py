@@ -298,7 +298,7 @@ class Record:
             return
         import asyncio
 
-        from toolkit.runtime.call.async_wait_for_handler import await_handler
+        from toolkit.runtime.call.waiting.async_wait_for_handler import await_handler
 
         storing = workers.submit(lambda: self._log.append(record, signal.check))
         try:

@@ -24,7 +24,7 @@ from toolkit.errors import SandboxViolation, ToolCancelled, ToolFailed, ToolkitE
 from toolkit.guard import Drop, FileChange, Fingerprint, Put, ResolverName, SandboxFS
 from toolkit.guard.fs import rename, write
 from toolkit.guard.fs.transaction import apply as transaction
-from toolkit.guard.fs.transaction import step
+from toolkit.guard.fs.transaction import locks, step
 
 
 @pytest.fixture
@@ -523,7 +523,7 @@ def test_transactions_of_many_threads_come_one_after_the_other(memory: Path) -> 
 
     assert [(root / name).read_text() for name in files] == ["40", "40", "60", "60", "60"]
     assert names(root) == set(files) and names(memory / "state") == set()
-    assert not write._locks
+    assert not locks._locks
 
 
 @pytest.mark.slow

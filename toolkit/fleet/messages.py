@@ -1,0 +1,180 @@
+"""What goes between the driver of a fleet and its workers: bytes, which hold data classes of ours.
+
+Workers read whatever the driver sends, because a setup may be of any class. The driver reads only classes that are listed
+here: what a worker returns can be no other object.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from toolkit.errors import RunError, ToolFailed, ToolkitError
+from toolkit.fleet.items import FleetRun
+from toolkit.runtime.call.steps import error_result
+from toolkit.runtime.context.progress import Progress
+from toolkit.wire.call import ToolCall
+from toolkit.wire.conversation import Conversation
+from toolkit.wire.message import ToolResultMessage
+from toolkit.wire.result import ToolResult
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """One item for a worker."""
+
+    key: int
+    """Names the item between the driver and its workers."""
+    work: ToolCall | FleetRun
+    setup: bytes
+    """Pickled; workers keep toolkits by it."""
+    deadline: float | None
+    reports: bool
+    """Whether somebody listens to its progress."""
+    lost: int
+    """How many workers died with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressEvent:
+    """An event of an item; those of an item are numbered from 0 on."""
+
+    key: int
+    number: int
+    progress: Progress
+
+
+@dataclass(frozen=True, slots=True)
+class RunOutcome:
+    """The end of a run."""
+
+    conversation: Conversation
+    error: RunError | ToolkitError | None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The end of an item, and those of its events that the driver may not have yet."""
+
+    outcome: ToolResult | RunOutcome
+    events: list[ProgressEvent]
+    problem: str | None = None
+    """What the driver logs: the text of an error that models must not read."""
+
+
+_READABLE_MODULES: Final = (
+    "toolkit.wire.",
+    "toolkit.errors",
+    "toolkit.fleet.messages",
+    "toolkit.runtime.context.progress",
+)
+_READABLE: Final = {
+    ("builtins", "set"),
+    ("builtins", "frozenset"),
+    ("builtins", "complex"),
+    ("builtins", "bytearray"),
+    ("collections", "OrderedDict"),
+    ("datetime", "date"),
+    ("datetime", "datetime"),
+    ("datetime", "timedelta"),
+    ("datetime", "timezone"),
+    ("decimal", "Decimal"),
+    ("uuid", "UUID"),
+    ("toolkit.errors", "_restore_error"),
+}
+
+
+class _DataOnly(pickle.Unpickler):
+    """Reads data classes of ours, and plain values of the standard library."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) in _READABLE:
+            return super().find_class(module, name)
+        # A dotted name would lead through a module to what it has imported.
+        found = super().find_class(module, name) if module.startswith(_READABLE_MODULES) and "." not in name else None
+        if not isinstance(found, type) or found.__module__ != module:
+            raise pickle.UnpicklingError(f"a worker sent {module}.{name}, which is not data of a fleet")
+        return found
+
+
+def write(message: object) -> bytes:
+    return pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
+
+
+class SetupWriter:
+    """Pickles setups. Most items of a batch share one, or follow others that have the same."""
+
+    def __init__(self) -> None:
+        self._last: tuple[object, bytes] = (None, write(None))
+
+    def write(self, setup: object) -> bytes:
+        if setup is not self._last[0]:
+            self._last = (setup, write(setup))
+        return self._last[1]
+
+
+def read_assignment(data: bytes) -> Assignment:
+    made: Assignment = pickle.loads(data)
+    return made
+
+
+def read_setup(data: bytes) -> object:
+    made: object = pickle.loads(data)
+    return made
+
+
+def read_from_worker(data: bytes) -> Any:
+    return _DataOnly(io.BytesIO(data)).load()
+
+
+def without_output(result: ToolResult) -> ToolResult:
+    """A result as it is sent: the typed output stays in the worker, and nothing is kept in a cache only to be sent."""
+    return ToolResult(result.tool_call_id, result.name, result.kind, result.value, result.ref_if_kept)
+
+
+def without_outputs(conversation: Conversation) -> Conversation:
+    """A conversation as it is sent; the same for its results."""
+    messages = [
+        replace(message, result=without_output(message.result)) if isinstance(message, ToolResultMessage) else message
+        for message in conversation.messages
+    ]
+    return replace(conversation, messages=messages)
+
+
+def write_report(report: Report, limit: int) -> bytes:
+    """The report of a call or run; an outcome that is too large, or cannot be sent, is replaced by one that says so."""
+    try:
+        # Also refuses what the driver would not read.
+        data = write(report)
+        read_from_worker(data)
+    except Exception as error:
+        return _write_instead(report, ToolFailed("INVALID_OUTPUT", f"{_RAN}, but its result cannot be sent: {error}"))
+    if len(data) <= limit:
+        return data
+    outcome = report.outcome
+    if isinstance(outcome, ToolResult) and isinstance(outcome.value, str):
+        data = write(replace(report, outcome=_shorten(outcome, outcome.value, limit)))
+        if len(data) <= limit:
+            return data
+    message = f"{_RAN}, but its result has {len(data)} bytes and a fleet sends at most {limit}; raise max_result_bytes"
+    return _write_instead(report, ToolFailed("TOO_LARGE", message))
+
+
+_RAN: Final = "the call ran in a worker"
+_ROOM: Final = 2048
+"""For the parts of a report other than the text."""
+
+
+def _shorten(result: ToolResult, text: str, limit: int) -> ToolResult:
+    half = max(0, limit - _ROOM) // 8  # a character may take four bytes
+    cut = f"{text[:half]}\n[{len(text) - 2 * half} characters are left out]\n{text[-half:] if half else ''}"
+    return ToolResult(result.tool_call_id, result.name, result.kind, cut, result.ref_if_kept)
+
+
+def _write_instead(report: Report, error: ToolFailed) -> bytes:
+    outcome = report.outcome
+    if isinstance(outcome, ToolResult):
+        return write(Report(error_result(error, outcome.tool_call_id, outcome.name), []))
+    return write(Report(RunOutcome(Conversation(), error), []))
