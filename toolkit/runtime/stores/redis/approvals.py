@@ -5,14 +5,21 @@ from __future__ import annotations
 from typing import Final
 
 from toolkit.runtime.stores.approvals import MAX_APPROVAL_BYTES, MAX_APPROVALS, check_approval, too_many_approvals
-from toolkit.runtime.stores.redis.server import AsyncRedisServer, RedisKeys, RedisRequest, RedisServer, Script, hashed
+from toolkit.runtime.stores.redis.server import (
+    AsyncRedisServer,
+    RedisKeys,
+    RedisRequest,
+    RedisServer,
+    LuaScript,
+    hashed,
+)
 
 _PUT_FAILED: Final = "the approval could not be stored"
 _TAKE_FAILED: Final = "the stored approval cannot be read"
 _KNOWN: Final = 0
 _TOO_MANY: Final = -1
 
-_PUT: Final = Script("""
+_PUT: Final = LuaScript("""
 local time = redis.call('TIME')
 local now, lasts = time[1] * 1000 + math.floor(time[2] / 1000), tonumber(ARGV[4])
 redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
@@ -26,7 +33,7 @@ return 1
 """)
 
 # The hash stays until it expires, so that nobody can put the same id a second time.
-_TAKE: Final = Script("""
+_TAKE: Final = LuaScript("""
 local kept = redis.call('HMGET', KEYS[1], 'digest', 'value')
 if not kept[2] or kept[1] ~= ARGV[2] then return false end
 redis.call('HDEL', KEYS[1], 'value')

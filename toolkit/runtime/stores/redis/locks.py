@@ -5,28 +5,28 @@ from __future__ import annotations
 from typing import Final
 
 from toolkit.runtime.stores.locks import check_seconds, new_token
-from toolkit.runtime.stores.redis.server import AsyncRedisServer, RedisKeys, RedisRequest, RedisServer, Script
+from toolkit.runtime.stores.redis.server import AsyncRedisServer, RedisKeys, RedisRequest, RedisServer, LuaScript
 
 _FAILED: Final = "the write lock failed"
 
 # A request that is sent twice by a client with retries finds its own token.
-_ACQUIRE: Final = Script("""
+_ACQUIRE: Final = LuaScript("""
 if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end
 return redis.call('GET', KEYS[1]) == ARGV[1] and 1 or 0
 """)
 
-_EXTEND: Final = Script("""
+_EXTEND: Final = LuaScript("""
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('PEXPIRE', KEYS[1], ARGV[2])
 """)
 
-_RELEASE: Final = Script("""
+_RELEASE: Final = LuaScript("""
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])
 """)
 
 
-def _request(script: Script, keys: RedisKeys, key: str, token: str, seconds: float | None = None) -> RedisRequest:
+def _request(script: LuaScript, keys: RedisKeys, key: str, token: str, seconds: float | None = None) -> RedisRequest:
     given: list[bytes | int] = [token.encode("utf-8", "surrogatepass")]
     if seconds is not None:
         check_seconds(seconds)

@@ -20,7 +20,7 @@ from toolkit.runtime.output.cache.cached_output import CachedOutput
 from toolkit.runtime.output.cache.index import STRETCH, LineIndex
 from toolkit.runtime.output.cache.interface import TEXT_LIMIT, CountingWriter, OutputCache, OutputWriter, not_kept
 from toolkit.runtime.output.cache.store import DAY
-from toolkit.runtime.stores.redis.server import RedisRequest, RedisServer, Script
+from toolkit.runtime.stores.redis.server import RedisRequest, RedisServer, LuaScript
 
 logger: Final = logging.getLogger("toolkit.cache")
 
@@ -33,7 +33,7 @@ _READ: Final = "the output cannot be read"
 
 # Keys: the string, what is known about it, the index, the sizes, the unfinished string (or the same as the first).
 # Arguments: id, bytes, most bytes of the session, milliseconds, most outputs, facts, marks, the beginning of all keys, data.
-_KEEP_OUTPUT: Final = Script("""
+_KEEP_OUTPUT: Final = LuaScript("""
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local size, room, lasts = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -66,14 +66,14 @@ for number = 1, 4 do redis.call('PEXPIRE', KEYS[number], lasts) end
 return 1
 """)
 
-_APPEND: Final = Script("""
+_APPEND: Final = LuaScript("""
 if redis.call('STRLEN', KEYS[1]) ~= tonumber(ARGV[1]) then return 0 end
 redis.call('APPEND', KEYS[1], ARGV[2])
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
 return 1
 """)
 
-_FIND: Final = Script("""
+_FIND: Final = LuaScript("""
 local known = redis.call('HMGET', KEYS[2], 'facts', 'marks')
 return {known[1], known[2], redis.call('STRLEN', KEYS[1])}
 """)

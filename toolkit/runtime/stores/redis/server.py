@@ -25,7 +25,7 @@ TIMEOUT: Final = 2.0
 MAX_CONNECTIONS: Final = 32
 
 
-class Script:
+class LuaScript:
     """A Lua script, which Redis runs as one step."""
 
     __slots__ = ("sha", "text")
@@ -39,7 +39,7 @@ class RedisRequest(NamedTuple):
     """What is asked of the server: a script with its keys and arguments, or the words of a command."""
 
     parts: Sequence[Part]
-    script: Script | None = None
+    script: LuaScript | None = None
     keys: Sequence[str] = ()
 
     def words(self, *, in_full: bool = False) -> list[Part]:

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Final
 
 from toolkit.runtime.output.cache.store import DAY
-from toolkit.runtime.stores.redis.server import AsyncRedisServer, RedisKeys, RedisRequest, RedisServer, Script
+from toolkit.runtime.stores.redis.server import AsyncRedisServer, RedisKeys, RedisRequest, RedisServer, LuaScript
 from toolkit.runtime.stores.todos import MAX_TODO_BYTES, Todo, decode_todos, encode_todos
 
 _READ: Final = "the todo list cannot be read"
 _SAVE: Final = "the todo list could not be saved"
 
-_SWAP: Final = Script("""
+_SWAP: Final = LuaScript("""
 local found = redis.call('GET', KEYS[1])
 if (found or '') ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
