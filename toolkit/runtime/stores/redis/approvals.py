@@ -7,10 +7,10 @@ from typing import Final
 from toolkit.runtime.stores.approvals import MAX_APPROVAL_BYTES, MAX_APPROVALS, check_approval, too_many_approvals
 from toolkit.runtime.stores.redis.server import (
     AsyncRedisServer,
+    LuaScript,
     RedisKeys,
     RedisRequest,
     RedisServer,
-    LuaScript,
     hashed,
 )
 

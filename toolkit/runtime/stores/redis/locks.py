@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from toolkit.runtime.stores.locks import check_seconds, new_token
-from toolkit.runtime.stores.redis.server import AsyncRedisServer, RedisKeys, RedisRequest, RedisServer, LuaScript
+from toolkit.runtime.stores.redis.server import AsyncRedisServer, LuaScript, RedisKeys, RedisRequest, RedisServer
 
 _FAILED: Final = "the write lock failed"
 

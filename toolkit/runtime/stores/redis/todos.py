@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from toolkit.runtime.output.cache.store import DAY
-from toolkit.runtime.stores.redis.server import AsyncRedisServer, RedisKeys, RedisRequest, RedisServer, LuaScript
+from toolkit.runtime.stores.redis.server import AsyncRedisServer, LuaScript, RedisKeys, RedisRequest, RedisServer
 from toolkit.runtime.stores.todos import MAX_TODO_BYTES, Todo, decode_todos, encode_todos
 
 _READ: Final = "the todo list cannot be read"
