@@ -41,6 +41,8 @@ class DependencyScope:
         self._closers: list[tuple[DependencyNode, Callable[..., Any]]] = []
         self._loops: dict[DependencyNode, _MadeInLoop] = {}
         self._lock = threading.Lock()
+        self.is_closed = False
+        """Whether it was closed: what is made later is not closed by anybody."""
         if run is None:
             start_again_in_child(self)  # others last as long as a call
 
@@ -48,8 +50,6 @@ class DependencyScope:
         """What another thread was making, it makes no more."""
         self._pending = {}
         self._lock = threading.Lock()
-        self.is_closed = False
-        """Whether it was closed: what is made later is not closed by anybody."""
 
     def resolve(self, node: DependencyNode) -> Any:
         """The value of a node that needs no loop."""
