@@ -83,7 +83,7 @@ def test_no_place_to_keep_it_costs_the_ref_and_not_the_result(tmp_path: Path) ->
 
     assert message.content.stdout == "1\n2\n[... 108886 bytes left out ...]\n…000\n"
     assert message.output_ref is None
-    assert message.text().endswith("it could not be stored: call the tool again for a smaller part]")
+    assert message.text().endswith("it could not be stored; the call has run, so repeat it only if that is harmless]")
 
 
 # Prints the size of the text, the last line of what was kept, and the peak of memory in KiB; not that of getrusage, which

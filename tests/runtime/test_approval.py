@@ -199,6 +199,18 @@ def test_a_file_that_changes_while_somebody_thinks_voids_the_approval(
     assert "changed while" in code(door, "read_file", {"path": "a.txt"})
 
 
+def test_a_file_that_changes_meanwhile_voids_an_edit_as_well(make_door: MakeDoor, kind: Any, tmp_path: Path) -> None:
+    """Who edits the arguments has seen the diff against the file as it was."""
+    file = tmp_path / "workspace" / "a.txt"
+    answer = Edit({"path": "a.txt", "content": "edited"})
+    person = kind(answer, lambda: file.write_text("changed meanwhile"))
+    door = make_door(SecurityPolicy(default="deny", tools={"write_file": "ask"}), approver=person)
+    file.write_text("as shown")
+    words = code(door, "write_file", {"path": "a.txt", "content": "new"})
+    assert words.startswith("TOOL_NOT_ALLOWED: 'a.txt' changed while the call waited for approval")
+    assert file.read_text() == "changed meanwhile"
+
+
 def test_ask_counts_as_offered_only_with_somebody_to_ask(make_door: MakeDoor) -> None:
     policy = SecurityPolicy(default="deny", **ASK_ADD)
     assert [tool.name for tool in make_door(policy, approver=Person(Approve())).get_allowed_tools()] == ["add"]

@@ -265,6 +265,7 @@ class Core:
             check_unchanged(request, tool.preview_fs)
             return request.arguments, call.places
         if isinstance(answer, Edit):
+            check_unchanged(request, tool.preview_fs)  # who edits has seen the files as they were
             args, _ = steps.validate(tool, steps.as_object(tool, answer.arguments, is_text=False))
             preview = preview_call(tool, args, ToolContext()._open(before_approval(tool), self, request.call_id))
             places = locate_paths(tool.preview_fs, preview)

@@ -609,6 +609,7 @@ def descriptors():
     return len(os.listdir("/dev/fd"))
 
 with SandboxFS(sys.argv[1], journal=state) as fs:
+    fs.write_text("first", "x")  # opens the file of the locks, which this process keeps
     gc.disable()
     before = descriptors()
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
