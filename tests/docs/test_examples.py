@@ -54,6 +54,7 @@ def test_make_help_lists_every_target() -> None:
         "bench",
         "bench-check",
         "bench-keep",
+        "stress",
         "docs",
     ]
     assert [line.split()[1] for line in shown.splitlines()][1 : len(wanted) + 1] == wanted

@@ -314,13 +314,21 @@ def test_a_closed_toolkit_runs_nothing_more(make_door: MakeDoor) -> None:
 
 @pytest.mark.parametrize("blocking", [False, True])
 def test_parallel_calls_of_tools_that_do_not_block_need_no_threads(make_door: MakeDoor, blocking: bool) -> None:
+    second_began = threading.Event()
+
     @tool(parallel=True, blocking=blocking)
     def where(number: int) -> str:
         """The thread that runs the call."""
+        if number == 1:
+            second_began.set()
+        elif blocking and not is_first:
+            assert second_began.wait(60)  # whoever runs this call does not run that one
         return f"{number} in {threading.current_thread().name}"
 
     door = make_door(packs=[where.as_pack()])
     calls = [ToolCall(str(number), "where", {"number": number}) for number in range(3)]
+    is_first = True
     door.call(calls[0])  # prepares the tool
+    is_first = False
     here = [f"{number} in {threading.current_thread().name}" for number in range(3)]
     assert ([result.value for result in door.call_all(calls)] == here) is not blocking

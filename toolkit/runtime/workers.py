@@ -237,6 +237,9 @@ _pool: contextvars.ContextVar[Workers | None] = contextvars.ContextVar("toolkit_
 """The pool in which this code runs."""
 
 
+_loops_of_the_parent: Final[list[object]] = []
+
+
 def contain(error: BaseException) -> Exception:
     """The error of a handler as one that futures and loops carry: not ``SystemExit``, ``StopIteration`` and the like."""
     if isinstance(error, Exception) and not isinstance(error, StopIteration):
@@ -254,15 +257,22 @@ class LoopThread:
     what they keep between calls stays usable, and so that they work when the caller itself runs in a loop."""
 
     def __init__(self) -> None:
-        self.start_again_in_child()
-        start_again_in_child(self)
-
-    def start_again_in_child(self) -> None:
-        """Begins without a thread, as at first."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
         self._waiting: set[Future[Any]] = set()
+        start_again_in_child(self)
+
+    def start_again_in_child(self) -> None:
+        """Begins without a thread, as at first.
+
+        The loop of the parent is kept: the tasks in it must not be collected here, where their ``finally`` would undo what
+        the parent is still doing.
+        """
+        _loops_of_the_parent.append((self._loop, self._waiting))
+        self._loop = self._thread = None
+        self._lock = threading.Lock()
+        self._waiting = set()
 
     @property
     def waits_for_caller(self) -> bool:

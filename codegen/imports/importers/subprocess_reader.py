@@ -31,8 +31,9 @@ def read_modules(settings: Settings, reader: str, entries: Sequence[str], settin
     script = Path(__file__).with_name(reader)
     with tempfile.TemporaryDirectory(prefix="toolkit-reading-") as folder:
         answer, printed = Path(folder, "tools.json"), Path(folder, "printed")
-        # Not isolated: it imports the project's code, and so finds what the project's environment provides.
-        command = [sys.executable, "-P", str(script), str(answer), str(settings.import_root), settings.package]
+        # Not isolated: it imports the project's code, and so finds what the project's environment provides. It leaves no
+        # bytecode: after a change in the same second that keeps the size of a file, that would be taken for the new code.
+        command = [sys.executable, "-P", "-B", str(script), str(answer), str(settings.import_root), settings.package]
         code = _run([*command, *entries], settings.root, printed)
         if code is None:
             raise _refuse(

@@ -63,6 +63,8 @@ class LongProcess:
         try:
             self._stderr_thread.start()
         except RuntimeError:
+            command.kill()
+            read_until_exit(command, {stdout: _discard, stderr: self._keep_stderr}, 0, _do_nothing)
             raise system_fault("the program could not be started", "the system starts no more threads") from None
         self._resources = resources.pop_all()
         start_again_in_child(self)
