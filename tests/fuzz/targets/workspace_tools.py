@@ -86,7 +86,7 @@ def check_edit(data: bytes) -> None:
     A refused edit changes nothing. One that matched exactly replaced the old text by the new one, and nothing else.
     """
     parts = data.split(b"\xff")
-    content, old, new = (parts + [b"", b"", b""])[:3]
+    content, old, new = [*parts, b"", b"", b""][:3]
     file = _base() / "ws/edited"
     file.write_bytes(content)
     try:
