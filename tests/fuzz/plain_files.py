@@ -73,7 +73,7 @@ class PlainFiles:
         return "done"
 
     def make_dir(self, path: str) -> bool:
-        place = self._follow(path, make=True)
+        place = self._follow(path, make=True, directory=True)
         if self._nodes.get(place) == DIRECTORY:
             return False
         if place in self._nodes:
@@ -96,6 +96,8 @@ class PlainFiles:
 
     def rename(self, old: str, new: str) -> None:
         source, target = self._entry(old), self._entry(new)
+        if "." in (old.split("/")[-1], new.split("/")[-1]) and self._nodes.get(source) != DIRECTORY:
+            raise Refusal("failed")
         if not source or not target or source not in self._nodes or target in self._nodes:
             raise Refusal("failed")
         if self._nodes.get(target[:-1]) != DIRECTORY or target[: len(source)] == source:
@@ -121,16 +123,21 @@ class PlainFiles:
 
     # -- ways ----------------------------------------------------------------------------------------------------------
 
-    def _follow(self, text: str, *, make: bool = False) -> Names:
+    def _follow(self, text: str, *, make: bool = False, directory: bool = False, links: int = 0) -> Names:
         """Where a path leads, with every link followed."""
         here: Names = ()
         todo = list(reversed(text.split("/")))
-        links = 0
         while todo:
             name = todo.pop()
             if name in ("", "."):
+                # At the end it stands for a directory.
+                node = self._nodes.get(here)
+                if not todo and node != DIRECTORY and not (directory and node is None):
+                    raise Refusal("missing")
                 continue
             if name == "..":
+                if here not in self._nodes:
+                    raise Refusal("missing")
                 if not here:
                     raise Refusal("outside")
                 here = here[:-1]
@@ -138,10 +145,14 @@ class PlainFiles:
             place = (*here, name)
             node = self._nodes.get(place)
             if isinstance(node, Link):
-                links += 1
-                if links > _MAX_LINKS:
+                if links >= _MAX_LINKS:
                     raise Refusal("failed")
-                todo += reversed(node.target.split("/"))
+                # Where other names follow the link, nothing is made behind it: its target must be there.
+                is_last = not todo
+                aim = "/".join((*here, node.target))
+                here = self._follow(aim, make=make and is_last, directory=directory and is_last, links=links + 1)
+                if not is_last and self._nodes.get(here) != DIRECTORY:
+                    raise Refusal("missing")
                 continue
             if todo and node != DIRECTORY and not (make and node is None):
                 raise Refusal("missing")

@@ -52,16 +52,17 @@ class FilesAgree(RuleBasedStateMachine):
         assert self._outcome(self.fs, act, arguments) == self._outcome(self.model, act, arguments), (act, arguments)
 
     def _outcome(self, side: Any, act: str, arguments: tuple[Any, ...]) -> object:
-        """What it returns where that can be compared; else how it was refused: outside, or for another reason."""
+        """What it returns where that can be compared; else that it was refused, and of what is read also how."""
+        is_read = act in ("read_bytes", "exists", "is_dir", "is_file")
         try:
             result = getattr(side, act)(*arguments)
         except (SandboxViolation, InvalidArguments):
-            return "outside"
+            return "outside" if is_read else "refused"
         except ToolFailed:
-            return "failed"
+            return "failed" if is_read else "refused"
         except Refusal as refusal:
-            return "failed" if refusal.kind == "missing" else refusal.kind
-        return sorted(result) if act == "iterdir" else result if isinstance(result, bytes | bool) else "done"
+            return "refused" if not is_read else "outside" if refusal.kind == "outside" else "failed"
+        return result if isinstance(result, bytes | bool) else "done"
 
     @rule(path=paths, data=contents)
     def write(self, path: str, data: bytes) -> None:
