@@ -88,7 +88,9 @@ class NothingPastThePolicy(RuleBasedStateMachine):
         self.meanwhile = theirs
         content = {"content": "new text"} if tool == "write_file" else {}
         edit = Edit({"path": edited, **content})
-        self.answer = {"approve": Approve(), "deny": Deny("no"), "edit": edit, "respond": Respond("not an output")}[answer]
+        self.answer = {"approve": Approve(), "deny": Deny("no"), "edit": edit, "respond": Respond("not an output")}[
+            answer
+        ]
         before = dict(self.expected)
 
         ran = self.call(tool, given, "new text")
@@ -100,7 +102,9 @@ class NothingPastThePolicy(RuleBasedStateMachine):
         if decision == "ask":
             assert self.asked, "it ran without being asked about"
             assert str(self.asked[0].arguments.path) == given, "something else was shown"  # type: ignore[attr-defined]
-        self.check_effect(tool, path if decision == "allow" or answer != "edit" else edited, ran, decision, answer, before)
+        self.check_effect(
+            tool, path if decision == "allow" or answer != "edit" else edited, ran, decision, answer, before
+        )
 
     def check_effect(
         self, tool: str, path: str, ran: str | None, decision: str, answer: str, before: dict[str, str]
@@ -126,8 +130,12 @@ class NothingPastThePolicy(RuleBasedStateMachine):
             assert {path: (self.top / path).read_text() for path in PATHS} == self.expected
 
 
-BOUNDED: Final = settings(max_examples=20, stateful_step_count=8, deadline=None, suppress_health_check=list(HealthCheck))
-WHOLE: Final = settings(max_examples=200, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck))
+BOUNDED: Final = settings(
+    max_examples=20, stateful_step_count=8, deadline=None, suppress_health_check=list(HealthCheck)
+)
+WHOLE: Final = settings(
+    max_examples=200, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+)
 
 
 @pytest.mark.slow
