@@ -175,9 +175,9 @@ def attempt(operation: Operation, base: Path, number: int, code: int) -> dict[st
         os._exit(0)
     os.close(writing)
     with open(reading, "rb") as pipe:
-        said = json.load(pipe)
+        answer: dict[str, Any] = json.load(pipe)
     os.waitpid(child, 0)
-    return said
+    return answer
 
 
 def outcomes(operation: Operation, base: Path, code: int, everything: bool) -> Iterator[dict[str, Any]]:

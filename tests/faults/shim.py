@@ -47,7 +47,7 @@ class FaultShim:
         for name in _LOCKS:
             setattr(fcntl, name, self._before(name, getattr(fcntl, name)))
         self._install_open()
-        resolve._syscall = self._before_native("openat2", resolve._syscall)
+        setattr(resolve, "_syscall", self._before_native("openat2", resolve._syscall))  # noqa: B010
         if rename._renameat2 is not None:
             rename._renameat2 = self._before_native("renameat2", rename._renameat2)
 

@@ -149,7 +149,7 @@ BOUNDED: Final = settings(
     max_examples=25, stateful_step_count=12, deadline=None, suppress_health_check=list(HealthCheck)
 )
 WHOLE: Final = settings(
-    max_examples=400, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=100, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
 )
 
 

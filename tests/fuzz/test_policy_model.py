@@ -33,7 +33,7 @@ class NothingPastThePolicy(RuleBasedStateMachine):
     """Files hold their own path, so that what was read says which file it was."""
 
     @initialize(default=decisions, tools=st.dictionaries(st.sampled_from(TOOLS), decisions), rules=rules_of_policy)
-    def begin(self, default: Any, tools: Any, rules: list[tuple[Any, str, str | None]]) -> None:
+    def begin(self, default: Any, tools: Any, rules: list[tuple[Any, str, Any]]) -> None:
         self.base = Path(tempfile.mkdtemp(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None))
         self.top = self.base / "ws"
         (self.top / "sub").mkdir(parents=True)
@@ -41,7 +41,7 @@ class NothingPastThePolicy(RuleBasedStateMachine):
         self.expected = {path: f"first {path}" for path in PATHS}
         for path, text in self.expected.items():
             (self.top / path).write_text(text)
-        self.default, self.tools, self.rules = default, tools, rules
+        self.default, self.tools, self.conditions = default, tools, rules
         made: list[Any] = [Rule(word, path=path, tools=None if tool is None else [tool]) for word, path, tool in rules]
         policy: SecurityPolicy = SecurityPolicy(default, tools, made)
         self.asked: list[ApprovalRequest] = []
@@ -66,7 +66,7 @@ class NothingPastThePolicy(RuleBasedStateMachine):
 
     def decide(self, tool: str, path: str) -> str:
         """A deny rule is final, then come ask rules, then allow rules, then the tool's own entry, then the default."""
-        found = {word for word, of, only in self.rules if of == path and only in (None, tool)}
+        found = {word for word, of, only in self.conditions if of == path and only in (None, tool)}
         return next((word for word in ("deny", "ask", "allow") if word in found), self.tools.get(tool, self.default))
 
     def call(self, tool: str, path: str, text: str) -> str | None:
@@ -133,9 +133,7 @@ class NothingPastThePolicy(RuleBasedStateMachine):
 BOUNDED: Final = settings(
     max_examples=20, stateful_step_count=8, deadline=None, suppress_health_check=list(HealthCheck)
 )
-WHOLE: Final = settings(
-    max_examples=200, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
-)
+WHOLE: Final = settings(max_examples=60, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -18,13 +19,19 @@ from tests.projects import REPOSITORY
 
 # For each part: the modules, and the tests that should notice a change of them.
 PARTS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
-    "functions": ("toolkit/runtime/functions", ("tests/runtime",)),
-    "call": ("toolkit/runtime/call", ("tests/runtime",)),
-    "policy": ("toolkit/guard/policy", ("tests/guard/policy", "tests/runtime/test_approval.py", "tests/fuzz")),
-    "wire": ("toolkit/wire", ("tests/wire", "tests/adapters/test_answers.py", "tests/loop")),
+    "functions": (
+        "toolkit/runtime/functions",
+        tuple(f"tests/runtime/test_{name}.py" for name in ("define_tool", "code_first_calls", "standalone", "registry", "lazy_tools", "tool_methods", "own_classes")),
+    ),
+    "call": (
+        "toolkit/runtime/call",
+        tuple(f"tests/runtime/test_{name}.py" for name in ("call_path", "coerce", "approval", "argument_text", "direct_calls", "shared_policy", "audit")),
+    ),
+    "policy": ("toolkit/guard/policy", ("tests/guard/policy", "tests/fuzz")),
+    "wire": ("toolkit/wire", ("tests/wire", "tests/adapters/test_answers.py", "tests/adapters/test_events.py")),
     "adapters": ("toolkit/adapters", ("tests/adapters",)),
     "builtin": ("toolkit/builtin", ("tests/builtin", "tests/fuzz")),
-}
+}  # fmt: skip
 SEED: Final = 18
 SECONDS: Final = 300
 """A mutant whose tests take longer loops: it was noticed."""
@@ -56,6 +63,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=5, help="of each part")
     parser.add_argument("--list", action="store_true", help="print the sample and run nothing")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the file is put back
     survivors = tried = 0
     for part in options.parts or PARTS:
         for file, mutant in sample(part, options.count):

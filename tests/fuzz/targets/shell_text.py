@@ -7,7 +7,9 @@ from typing import Final
 
 from toolkit.guard import Preview, Rule, SecurityPolicy
 from toolkit.guard.policy.commands.shell_words import plain_commands, run_commands
+from toolkit.guard.policy.rule import Decision
 
+DENYING: Final[tuple[Decision, ...]] = ("deny", "ask")
 OPERATORS: Final = {"&&", "||", ";", "|"}
 
 
@@ -22,11 +24,12 @@ def check_shell_text(data: bytes) -> None:
         # Inside `zsh -c`, `=name` is a path: deny rules do not read that.
         assert run in (plain, None), "what is plain is read in another way by deny rules"
         for argv in plain:
-            for decision in ("deny", "ask"):
-                policy = SecurityPolicy("allow", rules=[Rule(decision, command=argv[0])])
-                assert policy.judge("bash", ["exec"], Preview(shell=text)).decision == decision, "a rule was passed"
+            for decision in DENYING:
+                rule: Rule[str] = Rule(decision, command=argv[0])
+                policy: SecurityPolicy[str] = SecurityPolicy("allow", rules=[rule])
+                assert policy.judge("bash", ["execute"], Preview(shell=text)).decision == decision, "a rule was passed"
     allowing: SecurityPolicy[str] = SecurityPolicy("deny", rules=[Rule("allow", command="git log")])
-    allowed = allowing.judge("bash", ["exec"], Preview(shell=text)).decision == "allow"
+    allowed = allowing.judge("bash", ["execute"], Preview(shell=text)).decision == "allow"
     assert not allowed or plain is not None and all(argv[:2] == ("git", "log") for argv in plain), "allowed too much"
 
 
