@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
@@ -47,6 +47,7 @@ class NothingPastThePolicy(RuleBasedStateMachine):
         self.asked: list[ApprovalRequest] = []
         self.answer: Any = Deny()
         self.meanwhile: str | None = None
+        self.times = 0
         self.toolkit = create_agent_toolkit(
             ToolkitContext(workspace=self.top, policy=policy, state_dir=self.base / "state", approver=self.approve)
         )
@@ -59,7 +60,8 @@ class NothingPastThePolicy(RuleBasedStateMachine):
     def approve(self, request: ApprovalRequest) -> Any:
         self.asked.append(request)
         if self.meanwhile is not None:
-            self.expected[self.meanwhile] = f"theirs {len(self.asked)}"
+            self.times += 1
+            self.expected[self.meanwhile] = f"theirs {self.times}"
             (self.top / self.meanwhile).write_text(self.expected[self.meanwhile])
         # An edit is asked about again if the policy asks about what it became.
         return self.answer if len(self.asked) == 1 else Approve()
@@ -131,7 +133,11 @@ class NothingPastThePolicy(RuleBasedStateMachine):
 
 
 BOUNDED: Final = settings(
-    max_examples=20, stateful_step_count=8, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=20,
+    stateful_step_count=8,
+    phases=(Phase.generate,),
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
 )
 WHOLE: Final = settings(max_examples=60, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck))
 
