@@ -8,13 +8,16 @@ BENCH_VENV := .venv-bench
 BENCH_READY := $(BENCH_VENV)/.ready
 BENCH := $(BENCH_VENV)/bin/python -m benchmarks
 BENCH_RUN := build/bench/results.json
+FUZZ_PACKAGES := build/fuzz/packages
+FUZZ_READY := $(FUZZ_PACKAGES)/.ready
+FUZZ_SECONDS ?= 20
 COMPILE := $(BIN)/uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --no-header --extra codegen --upgrade
 
 # Tests start thousands of interpreters. With this variable of Python, each would compile all it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run quick test test-all corpus generate check-generated typecheck lint bench bench-check bench-keep stress docs lock
+.PHONY: help setup run quick test test-all fuzz mutants corpus generate check-generated typecheck lint bench bench-check bench-keep stress docs lock
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,6 +50,18 @@ test: check-generated lint typecheck ## every check
 
 test-all: check-generated lint typecheck ## every check, the slow and whole-corpus ones included
 	$(BIN)/pytest --quiet -n 2 --dist loadgroup --everything
+
+# Not in .venv, whose versions are those of requirements.lock. Without atheris the kept inputs are tried.
+$(FUZZ_READY): tests/fuzz/requirements.lock | $(READY)
+	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --only-binary :all: --require-hashes --target $(FUZZ_PACKAGES) -r $<
+	@mkdir -p $(FUZZ_PACKAGES) && touch $@
+
+fuzz: $(FUZZ_READY) ## look for inputs that break a property: models step by step, then atheris (FUZZ_SECONDS=20 for each target)
+	$(BIN)/pytest --quiet -n 2 --everything tests/fuzz
+	PYTHONPATH=$(FUZZ_PACKAGES) $(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS)
+
+mutants: $(READY) ## small changes of our code that a test should notice, a sample by a fixed seed; prints those that none did
+	$(BIN)/python -m tests.mutants
 
 corpus: $(READY) ## all shared specs generated, imported, called and type-checked, as a table (half an hour)
 	$(BIN)/python -m tests.corpus.report
@@ -83,6 +98,7 @@ docs: $(READY) ## build the site into build/site, and run every example in READM
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --config-file docs/site/mkdocs.yml
 	$(BIN)/pytest --quiet tests/docs
 
-lock: $(READY) ## choose versions again and write requirements.lock and benchmarks/requirements.lock
+lock: $(READY) ## choose versions again and write requirements.lock and those of benchmarks and tests/fuzz
 	$(COMPILE) --group dev -o requirements.lock pyproject.toml
 	$(COMPILE) --group bench -o benchmarks/requirements.lock pyproject.toml
+	$(subst --extra codegen,,$(COMPILE)) --group pyproject.toml:fuzz -o tests/fuzz/requirements.lock

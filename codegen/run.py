@@ -6,14 +6,18 @@ What makes a plan is imported when there is something to plan.
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from toolkit.codegen.package.inputs import is_current, read_inputs
 from toolkit.codegen.package.local_cache import generator_fingerprint, generator_version, read_previous_run, record_run
 from toolkit.codegen.settings import Settings
+from toolkit.errors import GenerationError
 from toolkit.spec.places import located_errors
+from toolkit.spec.places.locate import show_path
 
 if TYPE_CHECKING:
     from toolkit.codegen.package.plan import Progress
@@ -27,6 +31,11 @@ def generate(settings: Settings, progress: Progress | None = None, *, parallel: 
     With ``parallel``, several processes share the work if there is much of it. They may import the main module again, so use
     it only in a program whose main module allows that, as the command line does.
     """
+    with _system_errors():
+        return _generate(settings, progress, parallel=parallel)
+
+
+def _generate(settings: Settings, progress: Progress | None, *, parallel: bool) -> list[str]:
     fingerprint = generator_fingerprint(settings)
     with located_errors(settings.root):
         inputs = read_inputs(settings, read_previous_run(settings, fingerprint))
@@ -56,6 +65,17 @@ def check(settings: Settings, progress: Progress | None = None, *, parallel: boo
     with _rare_collections(), located_errors(settings.root):
         plan = make_plan(settings, read_inputs(settings), progress, parallel=parallel)
     return compare(plan)
+
+
+@contextmanager
+def _system_errors() -> Iterator[None]:
+    """What the system refuses (a full disk, too many open files) ends the run in one sentence, wherever it happens."""
+    try:
+        yield
+    except OSError as error:
+        where = f"{show_path(Path(os.fsdecode(error.filename)))}: " if isinstance(error.filename, str | bytes) else ""
+        why = (error.strerror or str(error)).lower()
+        raise GenerationError(f"{where}the package could not be generated: {why}; run it again") from error
 
 
 @contextmanager

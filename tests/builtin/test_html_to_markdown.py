@@ -108,6 +108,7 @@ MARKDOWN: dict[str, tuple[str, str]] = {
     "links_for_others": ("<a href='mailto:a@b.c'>a</a>", "[a](mailto:a@b.c)"),
     "link_without_words": ("a<a href=x></a>b<a href=y> </a>c", "ab c"),
     "base": ("<base href='http://cdn.test/a/'><a href='b'>c</a>", "[c](http://cdn.test/a/b)"),
+    "base_that_has_no_host": ("<base href='mailto:a@b.test'><base href='http:c/d'><a href='b'>c</a>", "[c](http://site.test/dir/b)"),
     "images": ("<img src='a.png' alt='A [b]'>", "![A \\[b\\]](http://site.test/dir/a.png)"),
     "image_without_words": ("a<img src=b.png>", "a![](http://site.test/dir/b.png)"),
     "image_between_words": ("a <img src=y alt=b>c<img src=z alt=d> e", "a ![b](http://site.test/dir/y)c![d](http://site.test/dir/z) e"),

@@ -46,6 +46,8 @@ def test_make_help_lists_every_target() -> None:
         "quick",
         "test",
         "test-all",
+        "fuzz",
+        "mutants",
         "corpus",
         "generate",
         "check-generated",

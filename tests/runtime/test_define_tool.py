@@ -36,6 +36,7 @@ from toolkit import (
     tool,
 )
 from toolkit.runtime import CodeTool
+from toolkit.runtime.functions.docstrings import parameters_in
 
 Run = Callable[..., ToolResult]
 
@@ -694,3 +695,19 @@ def test_what_can_be_no_tool_is_refused_with_its_reason(what: str) -> None:
     define, words = DEFINITIONS[what]
     with pytest.raises(SetupError, match=words):
         define()
+
+
+SECTIONS_AFTER = """Look something up.
+
+    Args:
+        key: What to look for.
+
+    Returns:
+        key: Not a parameter, but a part of the result.
+        limit: Neither.
+"""
+
+
+def test_what_stands_below_the_next_section_is_no_parameter() -> None:
+    assert parameters_in(SECTIONS_AFTER) == {"key": "What to look for."}
+    assert parameters_in("Look.\n\nArgs:\n    a: One.\nb: Two.\n    c: Three.\n") == {"a": "One."}

@@ -122,3 +122,11 @@ def test_a_context_without_write_is_read_only_for_functions_as_well(tmp_path: Pa
     context = ToolkitContext(tmp_path, SecurityPolicy(default="allow"), permissions=["read"])
     with ToolContext.standalone(context) as ctx, pytest.raises(Exception, match="may only read files"):
         writes_anyway(ctx, "a.txt")
+
+
+@pytest.mark.parametrize("text", ["{", '{"a": 1} x', '{"path": "a", "path": "b"}'])
+def test_text_that_is_no_json_is_told_as_that_and_not_as_a_value_of_another_type(tmp_path: Path, text: str) -> None:
+    with ToolContext.standalone(tmp_path) as ctx:
+        for result in (reads.execute_raw(text, ctx), asyncio.run(reads.execute_raw_async(text, ctx))):
+            assert result.kind == "error"
+            assert str(result.value).startswith("INVALID_TOOL_ARGUMENTS: the arguments are not valid JSON: ")

@@ -20,6 +20,8 @@ class BaseUrl:
 
     def __init__(self, url: str) -> None:
         found = _PARTS.match(url)
+        self.has_host: Final = found is not None
+        """Whether links can be resolved against it; ``mailto:`` and ``http:path`` have none."""
         self._scheme, self._host, path = found.groups() if found else ("", "", "")
         self._path = path
         self._folder = path[: path.rfind("/") + 1] or "/"

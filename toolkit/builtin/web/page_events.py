@@ -206,9 +206,9 @@ class Page:
                 self._begin_content()
                 self._out.append(Start("img", attributes))
         elif tag.name == "base":
-            address = self._base.resolve(tag.attributes.get("href", ""))
-            if address.startswith("http"):
-                self._base = BaseUrl(address)
+            base = BaseUrl(self._base.resolve(tag.attributes.get("href", "")))
+            if base.has_host:
+                self._base = base
 
     # -- open elements -------------------------------------------------------------------------------------------------
 

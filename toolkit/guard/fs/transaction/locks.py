@@ -120,10 +120,19 @@ class _LockFile:
             fcntl.fcntl(self.number, fcntl.F_OFD_SETLK, _range(fcntl.F_WRLCK, offset))
         except (BlockingIOError, PermissionError):
             return False
+        except OSError as error:  # a file system without locks, or the system has no room for more
+            why = (error.strerror or str(error)).lower()
+            problem = f"nothing was changed: the file cannot be locked against other processes ({why}); try again"
+            raise ToolFailed("IO", problem) from error
         return True
 
     def unlock(self, offset: int) -> None:
-        fcntl.fcntl(self.number, fcntl.F_OFD_SETLK, _range(fcntl.F_UNLCK, offset))
+        """Does not fail, because the change is made by now. What cannot be unlocked is, when the file is closed."""
+        global _file
+        try:
+            fcntl.fcntl(self.number, fcntl.F_OFD_SETLK, _range(fcntl.F_UNLCK, offset))
+        except OSError:
+            _file = None
 
     def __del__(self) -> None:
         with suppress(AttributeError, OSError):
