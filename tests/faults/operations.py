@@ -23,7 +23,7 @@ from tests.projects import tool
 from toolkit.codegen import find_settings, generate
 from toolkit.errors import SetupError, ToolkitError
 from toolkit.generated import SecurityPolicy, Toolkit, ToolkitContext, create_agent_toolkit
-from toolkit.runtime.audit.log import verify
+from toolkit.runtime.audit.verification import verify
 
 LONG = "".join(f"line {number} of a long file\n" for number in range(5_000))
 """Too long to be shown whole, so that the output cache keeps it."""

@@ -20,7 +20,7 @@ from toolkit import InternalError, ToolkitError
 from toolkit.approvals import ApprovalRequest, Approve, Deny, Edit, Respond
 from toolkit.generated import Rule, SecurityPolicy, ToolkitContext, create_agent_toolkit
 
-PATHS: Final = ("a", "b", "sub/a", "sub/b")
+PATHS: Final = ("a", "b", "sub/c", "sub/d")  # a pattern without a slash covers its name in every folder
 TOOLS: Final = ("read_file", "write_file")
 DECISIONS: Final = ("allow", "ask", "deny")
 paths = st.sampled_from(PATHS)
@@ -145,7 +145,9 @@ WHOLE: Final = settings(max_examples=60, stateful_step_count=20, deadline=None, 
 
 @pytest.mark.slow
 @pytest.mark.xfail(
-    reason="unfinished: after an edit, model and policy disagree; not yet judged which is wrong", strict=False
+    reason="a person is asked about a path with `..` that a deny rule covers; it is refused after the answer",
+    strict=False,
 )
+@pytest.mark.whole
 def test_nothing_goes_past_the_policy(everything: bool) -> None:
     run_state_machine_as_test(NothingPastThePolicy, settings=WHOLE if everything else BOUNDED)
