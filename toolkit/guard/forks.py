@@ -27,7 +27,7 @@ _pipes: Final[set[int]] = set()
 
 
 def start_again_in_child(thing: Restarting) -> None:
-    """From now on, ``thing`` is told when it is in a child."""
+    """From now on, every forked child calls ``thing.start_again_in_child()``."""
     _restarting.add(thing)
 
 

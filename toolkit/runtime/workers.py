@@ -235,8 +235,6 @@ class Workers:
 
 _pool: contextvars.ContextVar[Workers | None] = contextvars.ContextVar("toolkit_pool", default=None)
 """The pool in which this code runs."""
-
-
 _loops_of_the_parent: Final[list[object]] = []
 
 
@@ -269,7 +267,8 @@ class LoopThread:
         The loop of the parent is kept: the tasks in it must not be collected here, where their ``finally`` would undo what
         the parent is still doing.
         """
-        _loops_of_the_parent.append((self._loop, self._waiting))
+        if self._loop is not None:
+            _loops_of_the_parent.append((self._loop, self._waiting))
         self._loop = self._thread = None
         self._lock = threading.Lock()
         self._waiting = set()

@@ -97,7 +97,7 @@ class McpConnection:
         start_again_in_child(self)
 
     def start_again_in_child(self) -> None:
-        """The session, and its server, belong to the parent: the next call connects anew."""
+        """The session, and its server, belong to the parent: the next call connects again."""
         if self._session is not None:
             _of_parent.append(self._session)
         self._session = self._session_lock = None

@@ -1,4 +1,4 @@
-"""What a context is told about its audit log."""
+"""Settings of the audit log."""
 
 from __future__ import annotations
 

@@ -55,10 +55,6 @@ class Turns:
         self._waiting: OrderedDict[Future[None], None] = OrderedDict()
 
     @property
-    def taken(self) -> int:
-        return self._taken
-
-    @property
     def waiting(self) -> int:
         return len(self._waiting)
 
