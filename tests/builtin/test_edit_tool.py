@@ -643,14 +643,9 @@ def test_deny_rules_hold_by_name_and_through_links(tmp_path: Path) -> None:
     (tmp_path / "also").symlink_to("secrets")
     rules: list[Rule] = [Rule("deny", path="secrets/**")]
     with toolkit_with(tmp_path, SecurityPolicy(default="allow", rules=rules)) as toolkit:
-        for path, kind in {
-            "secrets/key": ToolNotAllowed,
-            "SECRETS/key": ToolNotAllowed,
-            "innocent": SandboxViolation,
-            "also/key": SandboxViolation,
-        }.items():
+        for path in ("secrets/key", "SECRETS/key", "innocent", "also/key"):
             for old in ("hidden", "hiddem"):
-                with pytest.raises(kind) as caught:
+                with pytest.raises(ToolNotAllowed, match="decided by Rule") as caught:
                     toolkit.tools.edit(path=path, old_string=old, new_string="x")
                 assert "hidden" not in str(caught.value)
         toolkit.tools.edit(path="public", old_string="hidden", new_string="x")

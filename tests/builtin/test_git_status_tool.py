@@ -11,7 +11,7 @@ import pytest
 from tests.builtin.snapshots import Snapshots
 from tests.builtin.workspace import make, toolkit_for
 from tests.guard.repositories import INCOMPLETE, RUN_CODE, Repository, clean_filter, git, new_repository
-from toolkit import CancelSignal, SandboxViolation, ToolCall, ToolCancelled, ToolFailed, ToolkitError, ToolNotAllowed
+from toolkit import CancelSignal, ToolCall, ToolCancelled, ToolFailed, ToolkitError, ToolNotAllowed
 from toolkit.builtin.git.git_status_summary import MAX_LISTED, MAX_RAW, MAX_SHOWN
 from toolkit.generated import (
     GitStatusSummaryInput,
@@ -441,10 +441,9 @@ def test_a_denied_directory_is_not_asked_about(repository: Repository) -> None:
     new_repository(repository.root / "private")
     (repository.root / "link").symlink_to("private")
     with with_rule(repository.root, Rule("deny", path="private")) as toolkit:
-        with pytest.raises(ToolNotAllowed):
-            toolkit.tools.git_status_summary(cwd="private")
-        with pytest.raises(SandboxViolation):
-            toolkit.tools.git_status_summary(cwd="link")
+        for cwd in ("private", "link"):
+            with pytest.raises(ToolNotAllowed):
+                toolkit.tools.git_status_summary(cwd=cwd)
         assert toolkit.tools.git_status_summary().hidden == 1
 
 

@@ -312,11 +312,8 @@ def test_deny_rules_hold_by_name_and_through_links(tmp_path: Path) -> None:
     (tmp_path / "also").symlink_to("secrets")
     rules: list[Rule] = [Rule("deny", path="secrets/**")]
     with toolkit_with(tmp_path, SecurityPolicy(default="allow", rules=rules)) as toolkit:
-        for path in ("secrets/key", "secrets/new", "SECRETS/key"):
-            with pytest.raises(ToolNotAllowed):
-                toolkit.tools.write_file(path=path, content="x")
-        for path in ("innocent", "also/key", "also/new"):
-            with pytest.raises(SandboxViolation):
+        for path in ("secrets/key", "secrets/new", "SECRETS/key", "innocent", "also/key", "also/new"):
+            with pytest.raises(ToolNotAllowed, match="decided by Rule"):
                 toolkit.tools.write_file(path=path, content="x")
         toolkit.tools.write_file(path="public", content="x")
     assert (tmp_path / "secrets/key").read_text() == "hidden"

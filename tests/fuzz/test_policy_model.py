@@ -144,10 +144,5 @@ WHOLE: Final = settings(max_examples=60, stateful_step_count=20, deadline=None, 
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(
-    reason="a person is asked about a path with `..` that a deny rule covers; it is refused after the answer",
-    strict=False,
-)
-@pytest.mark.whole
 def test_nothing_goes_past_the_policy(everything: bool) -> None:
     run_state_machine_as_test(NothingPastThePolicy, settings=WHOLE if everything else BOUNDED)

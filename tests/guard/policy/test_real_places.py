@@ -161,6 +161,20 @@ def test_every_spelling_is_asked_about(root: Path, real: str, call: Call) -> Non
 
 
 @pytest.mark.parametrize(("real", "call"), ASKED, ids=name_of)
+def test_nobody_is_asked_about_what_a_deny_rule_covers(root: Path, real: str, call: Call) -> None:
+    """Not even where the policy asks about everything else."""
+    before, person = snapshot(root), Person()
+
+    with pytest.raises(ToolkitError) as refusal:
+        run(root, call, [Rule("deny", path="secrets")], "ask", approver=person)
+
+    assert not person.asked
+    assert refusal.value.code in ("TOOL_NOT_ALLOWED", "SANDBOX_VIOLATION")
+    assert SECRET.strip() not in str(refusal.value)
+    assert snapshot(root) == before
+
+
+@pytest.mark.parametrize(("real", "call"), ASKED, ids=name_of)
 def test_what_is_approved_runs_as_without_the_rule(root: Path, tmp_path: Path, real: str, call: Call) -> None:
     before = snapshot(root)
     person = Person()
@@ -442,7 +456,7 @@ def test_an_edit_is_the_approval_of_its_own_paths(root: Path) -> None:
     person = Person(Edit({"path": "docs/to-key"}))
     assert "the secret" in run(root, read("secrets/deep/more"), ASK, approver=person)
     rules = [*ASK, Rule("deny", path="secrets/key")]
-    with pytest.raises(SandboxViolation, match="deny rule"):
+    with pytest.raises(ToolNotAllowed, match="decided by Rule\\('deny', path='secrets/key'\\)"):
         run(root, read("secrets/deep/more"), rules, approver=person)
     with pytest.raises(ToolkitError):
         run(root, read("docs/to-key"), rules, approver=Person())

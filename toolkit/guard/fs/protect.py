@@ -138,10 +138,14 @@ class AccessRules:
 
     def check_denied(self, path: SandboxPath, real: Names | None = None) -> Forms:
         """Refuse what a deny rule covers. ``real`` is the real path, once that is known."""
-        forms = self._forms(path, real)
-        if self._deny is not None and self._deny.cover(forms):
+        forms = self.forms_of(path, real)
+        if self.denies(forms):
             raise denied_error(path.shown)
         return forms
+
+    def denies(self, forms: Forms) -> bool:
+        """Whether a deny rule covers a path with these names."""
+        return self._deny is not None and self._deny.cover(forms)
 
     def check_read(self, path: SandboxPath, real: Names | None = None) -> Forms:
         """Refuse what may not be read: what is denied and, once the real path is known, what this call may not touch."""
@@ -153,8 +157,8 @@ class AccessRules:
     def hides(self, names: Names) -> bool:
         """Whether a call may not list this path below the workspace."""
         real = real_names(self.workspace.number) + names
-        forms = self._forms(SandboxPath(names), real)
-        if self._deny is not None and self._deny.cover(forms):
+        forms = self.forms_of(SandboxPath(names), real)
+        if self.denies(forms):
             return True
         return self._consent is not None and self._consent.hides(forms, real, self.real_path)
 
@@ -182,7 +186,7 @@ class AccessRules:
         """Refuse to move or remove a root, a directory that contains one, and what leads to a read-only place."""
         if any(names[: len(real)] == real for _, names in self._real_roots()):
             raise SandboxViolation(f"'{path.shown}' may not be moved or removed: it is a root or contains one")
-        if self._read_only is not None and self._read_only.are_below(self._forms(path, real)):
+        if self._read_only is not None and self._read_only.are_below(self.forms_of(path, real)):
             raise SandboxViolation(f"'{path.shown}' may not be moved or removed: {_LOADS_CODE} below it")
 
     def outermost(self, real: Names) -> int:
@@ -231,7 +235,8 @@ class AccessRules:
             absolute=(real, *(root.names + below for root, below in around)),
         )
 
-    def _forms(self, path: SandboxPath, real: Names | None) -> Forms:
+    def forms_of(self, path: SandboxPath, real: Names | None = None) -> Forms:
+        """The names that rules compare: as requested and, if the real path is given, all of the real ones."""
         relative: set[Names] = {path.parts}
         absolute: set[Names] = {self.root(path).names + path.parts}
         if real is not None:

@@ -36,12 +36,19 @@ class Target:
 
 
 def locate(path: SandboxPath, text: str, rules: AccessRules, resolver: Resolver, *, is_written: bool) -> LocatedPath:
-    """Where ``path`` leads: the name itself and, if that is a link, its target. What is denied is not found."""
-    found = LocatedPath(text, rules.check_denied(path), is_written)
+    """Where ``path`` leads: the name itself and, if that is a link, its target.
+
+    What a deny rule covers is not found, but ``forms`` has its real names, so that the policy sees the rule as well.
+    """
+    found = LocatedPath(text, rules.forms_of(path), is_written)
+    if rules.denies(found.forms):
+        return found
     try:
         for place, info in _places_of(path, rules, resolver):
             real = place.real()
-            forms = rules.check_denied(path, real)
+            forms = rules.forms_of(path, real)
+            if rules.denies(forms):
+                return found._replace(forms=forms, real=None)
             folder = os.fstat(place.folder)
             own = None if info is None else (info.st_dev, info.st_ino, stat.S_IFMT(info.st_mode))
             is_link = info is not None and stat.S_ISLNK(info.st_mode)

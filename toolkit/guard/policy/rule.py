@@ -11,7 +11,8 @@ from toolkit.guard.permission import PERMISSIONS, Permission, unknown_permission
 from toolkit.guard.policy.hints import HINTS, Hint
 
 if TYPE_CHECKING:
-    from toolkit.guard.fs.consent import AskRule, RealPath
+    from toolkit.guard.fs.consent import AskRule, LocatedPath, RealPath
+    from toolkit.guard.fs.deny_globs import Globs
     from toolkit.guard.net.hosts import Host, HostPattern
     from toolkit.guard.policy.touched import Touched
 
@@ -75,6 +76,7 @@ class Rule(Generic[NameT]):
         self.host_pattern: Final = None if host is None else _host_pattern(host)
         self.ask_rule: Final = _ask_rule(path, self.because) if path is not None and decision == "ask" else None
         """The rule as the sandbox enforces it, if it asks about paths."""
+        self._denied_places: Final = _globs(path) if path is not None and decision == "deny" else None
         self._check_examples(match, not_match)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -100,14 +102,18 @@ class Rule(Generic[NameT]):
     def touches(self, touched: Touched) -> bool:
         """For deny and ask: whether anything that the call touches matches. What cannot be read counts as a match."""
         if self._matches_path is not None:
-            asks = self.ask_rule
-            found = asks is not None and any(map(asks.concerns, touched.places or ()))
-            return found or any(map(self._matches_path, touched.paths))
+            return any(map(self._concerns, touched.places or ())) or any(map(self._matches_path, touched.paths))
         if self._words:
             return touched.commands is not None and touched.commands.match(self._words)
         if self.host_pattern is not None:
             return touched.opaque_url or any(map(self.host_pattern.matches, touched.hosts))
         return True
+
+    def _concerns(self, place: LocatedPath) -> bool:
+        """For deny and ask: whether the rule matches where a path leads, or a name on the way."""
+        if self._denied_places is not None:
+            return self._denied_places.cover(place.forms)
+        return self.ask_rule is not None and self.ask_rule.concerns(place)
 
     def allows_path(self, path: str) -> bool:
         return self._matches_path is not None and self._matches_path(path)
@@ -200,9 +206,14 @@ def _check_lists(values: Mapping[str, object]) -> None:
 
 def _ask_rule(path: str, because: str) -> AskRule:
     from toolkit.guard.fs.consent import AskRule
+
+    return AskRule(_globs(path), because)
+
+
+def _globs(path: str) -> Globs:
     from toolkit.guard.fs.deny_globs import Globs
 
-    return AskRule(Globs([path]), because)
+    return Globs([path])
 
 
 def _path_matcher(pattern: str, decision: Decision) -> Callable[[str], bool]:
