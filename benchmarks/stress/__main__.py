@@ -14,7 +14,17 @@ from pathlib import Path
 
 from benchmarks import REPOSITORY
 from benchmarks.stress.kills import FaultRow, edits_of_several_processes, kills_inside_patches
-from benchmarks.stress.load import LoadRow, commands, fill, in_a_loop, in_one_thread, in_threads, toolkits
+from benchmarks.stress.load import (
+    LoadRow,
+    commands,
+    fill,
+    in_a_loop,
+    in_one_thread,
+    in_threads,
+    plain_reads,
+    reads,
+    toolkits,
+)
 
 PAGE = REPOSITORY / "docs" / "reliability.md"
 BEGIN, END = "<!-- stress -->", "<!-- end of stress -->"
@@ -31,6 +41,8 @@ def run(scale: float) -> tuple[list[LoadRow], list[FaultRow]]:
             in_one_thread(workspace, calls),
             in_threads(workspace, calls),
             in_a_loop(workspace, calls),
+            *(reads(workspace, calls, threads) for threads in (1, 4)),
+            *(plain_reads(workspace, calls, threads) for threads in (1, 4)),
             commands(workspace, max(10, int(3000 * scale))),
             toolkits(workspace, max(10, int(2000 * scale))),
         ]
@@ -42,18 +54,18 @@ def run(scale: float) -> tuple[list[LoadRow], list[FaultRow]]:
 
 
 def tables(loads: Sequence[LoadRow], faults: Sequence[FaultRow]) -> str:
-    base = loads[0].calls / loads[0].seconds
+    rates = {row.name: row.calls / row.seconds for row in loads}
     lines = [
         f"Measured on {date.today():%Y-%m-%d}, Python {platform.python_version()}, {os.cpu_count()} cores.",
         "",
-        "| load | calls | calls a second | against one thread | p50 | p99 | wrong results | leaked | memory |",
+        "| load | calls | calls a second | against one core | p50 | p99 | wrong results | leaked | memory |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for row in loads:
-        rate = row.calls / row.seconds
-        against = f"{rate / base:.2f}x" if row.name in {one.name for one in loads[:3]} else ""
+        rate = rates[row.name]
+        against = f"{rate / rates[row.one_core]:.2f}x" if row.one_core else ""
         lines.append(
-            f"| {row.name} | {row.calls:,} | {rate:,.0f} | {against} | {row.p50_ms:.2f} ms | {row.p99_ms:.2f} ms |"
+            f"| {row.name} | {row.calls:,} | {rate:,.0f} | {against} | {row.p50_ms:.3f} ms | {row.p99_ms:.2f} ms |"
             f" {row.unexpected} | {row.leaked} | {row.grown_kib / 1024:+.1f} MiB |"
         )
     lines += ["", "| fault | times | lost or half done | left behind |", "|---|---|---|---|"]

@@ -14,6 +14,7 @@ from benchmarks.stress.leaks import count_held
 from toolkit import SecurityPolicy, ToolCall, Toolkit, ToolkitContext, create_agent_toolkit, create_async_agent_toolkit
 
 FILES = 50
+MIXED = "mixed calls, one thread"
 POLICY = SecurityPolicy(default="allow", tools={"webfetch": "deny"})
 
 
@@ -22,6 +23,8 @@ class LoadRow:
     """One kind of load: calls, how long they took, what came out, what was left behind."""
 
     name: str
+    one_core: str
+    """The load of the same kind in one thread, which keeps one core busy; empty if there is none."""
     calls: int
     seconds: float
     p50_ms: float
@@ -58,7 +61,7 @@ def mixed_calls(count: int, seed: int) -> Iterator[tuple[ToolCall, str]]:
         )
 
 
-def measure(name: str, work: Callable[[], tuple[list[float], int]]) -> LoadRow:
+def measure(name: str, one_core: str, work: Callable[[], tuple[list[float], int]]) -> LoadRow:
     """Runs the work twice, a little first: what is kept for ever is made then, and does not count as leaked."""
     work()
     before = count_held()
@@ -69,6 +72,7 @@ def measure(name: str, work: Callable[[], tuple[list[float], int]]) -> LoadRow:
     times.sort()
     return LoadRow(
         name,
+        one_core,
         len(times),
         seconds,
         times[len(times) // 2] * 1000,
@@ -98,24 +102,67 @@ def in_one_thread(workspace: Path, count: int) -> LoadRow:
         with create_agent_toolkit(_context(workspace)) as toolkit:
             return _run_calls(toolkit, count, 1)
 
-    return measure("one thread", work)
+    return measure(MIXED, MIXED, work)
 
 
 def in_threads(workspace: Path, count: int, threads: int = 4) -> LoadRow:
     def work() -> tuple[list[float], int]:
-        found: list[tuple[list[float], int]] = []
         with create_agent_toolkit(_context(workspace)) as toolkit:
-            running = [
-                threading.Thread(target=lambda seed=seed: found.append(_run_calls(toolkit, count // threads, seed)))
-                for seed in range(threads)
-            ]
-            for thread in running:
-                thread.start()
-            for thread in running:
-                thread.join()
-        return [one for times, _ in found for one in times], sum(unexpected for _, unexpected in found)
+            return _at_once(threads, lambda seed: _run_calls(toolkit, count // threads, seed))
 
-    return measure(f"{threads} threads", work)
+    return measure(f"mixed calls, {threads} threads", MIXED, work)
+
+
+def _at_once(threads: int, work: Callable[[int], tuple[list[float], int]]) -> tuple[list[float], int]:
+    found: list[tuple[list[float], int]] = []
+    running = [threading.Thread(target=lambda seed=seed: found.append(work(seed))) for seed in range(threads)]
+    for thread in running:
+        thread.start()
+    for thread in running:
+        thread.join()
+    return [one for times, _ in found for one in times], sum(unexpected for _, unexpected in found)
+
+
+def reads(workspace: Path, count: int, threads: int) -> LoadRow:
+    """``read_file`` of files of 200 lines."""
+
+    def work() -> tuple[list[float], int]:
+        with create_agent_toolkit(_context(workspace)) as toolkit:
+
+            def read(path: str) -> int | None:
+                return toolkit.tools.read_file(path=path).total_lines
+
+            return _at_once(threads, lambda seed: _run_reads(read, count // threads))
+
+    return measure(f"`read_file`, {_threads(threads)}", f"`read_file`, {_threads(1)}", work)
+
+
+def plain_reads(workspace: Path, count: int, threads: int) -> LoadRow:
+    """The same files by ``open`` alone: what threads of this Python can do."""
+
+    def read(path: str) -> int:
+        with (workspace / path).open() as file:
+            return file.read().count("\n")
+
+    return measure(
+        f"`open(path).read()`, {_threads(threads)}",
+        f"`open(path).read()`, {_threads(1)}",
+        lambda: _at_once(threads, lambda seed: _run_reads(read, count // threads)),
+    )
+
+
+def _threads(number: int) -> str:
+    return "one thread" if number == 1 else f"{number} threads"
+
+
+def _run_reads(read: Callable[[str], int | None], count: int) -> tuple[list[float], int]:
+    times, unexpected = [], 0
+    for number in range(count):
+        begin = time.perf_counter()
+        lines = read(f"f{number % FILES}.txt")
+        times.append(time.perf_counter() - begin)
+        unexpected += lines != 200
+    return times, unexpected
 
 
 def in_a_loop(workspace: Path, count: int, at_once: int = 64) -> LoadRow:
@@ -136,7 +183,7 @@ def in_a_loop(workspace: Path, count: int, at_once: int = 64) -> LoadRow:
             await asyncio.gather(*(use() for _ in range(at_once)))
         return times, unexpected
 
-    return measure(f"an event loop, {at_once} at once", lambda: asyncio.run(run()))
+    return measure(f"mixed calls, an event loop, {at_once} at once", MIXED, lambda: asyncio.run(run()))
 
 
 def commands(workspace: Path, count: int) -> LoadRow:
@@ -150,7 +197,7 @@ def commands(workspace: Path, count: int) -> LoadRow:
                 unexpected += done.exit_code != (number + 1) % 2
         return times, unexpected
 
-    return measure("commands in the sandbox", work)
+    return measure("commands in the sandbox, one thread", "", work)
 
 
 def toolkits(workspace: Path, count: int) -> LoadRow:
@@ -165,4 +212,4 @@ def toolkits(workspace: Path, count: int) -> LoadRow:
             times.append(time.perf_counter() - begin)
         return times, unexpected
 
-    return measure("toolkits opened and closed", work)
+    return measure("toolkits opened and closed", "", work)

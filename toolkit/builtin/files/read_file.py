@@ -180,6 +180,14 @@ class _Line(NamedTuple):
     """Whether reading stopped before the end of the line."""
 
 
+class _Block(NamedTuple):
+    """Several whole lines, none of which has to be clipped."""
+
+    text: str
+    size: int
+    line_count: int
+
+
 class _Lines:
     """Splits chunks into lines; a long line is never held in memory as a whole.
 
@@ -196,6 +204,7 @@ class _Lines:
         self._at = 0
         self._line_ends = line_ends
         self._is_inside_line = False
+        self._may_have_blocks = True
         self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
 
     @property
@@ -212,7 +221,7 @@ class _Lines:
             if self._known is not None:
                 self._known.add(self._position, self._line_ends)
                 self._position += len(chunk)
-            self._buffer, self._at = chunk, 0
+            self._buffer, self._at, self._may_have_blocks = chunk, 0, True
         return True
 
     def skip(self, wanted: float) -> None:
@@ -229,6 +238,26 @@ class _Lines:
                 self._is_inside_line = False
             self._line_ends += found
             wanted -= found
+
+    def next_block(self, max_lines: int, room: int) -> _Block | None:
+        """The next lines of the buffer, at most so many and so many bytes; None if the next line needs ``next``.
+
+        One step for all of them, because a step for each is what a file takes longest for.
+        """
+        if not self.has_more() or self._is_inside_line or not self._may_have_blocks:
+            return None
+        begin, end = self._at, self._buffer.rfind(b"\n", self._at, self._at + room) + 1
+        if not end:
+            return None
+        lines = self._buffer[begin:end].split(b"\n", max_lines)
+        rest = len(lines.pop())  # empty, or what follows the last line that is wanted
+        text = _decode_plain(self._buffer[begin : end - rest], lines)
+        if text is None:
+            self._may_have_blocks = False
+            return None
+        self._at = end - rest
+        self._line_ends += len(lines)
+        return _Block(text, self._at - begin, len(lines))
 
     def next(self, may_go_on: Callable[[], bool]) -> _Line | None:
         """The next line, None at the end. A line that is too long is left open when ``may_go_on`` returns False."""
@@ -251,6 +280,16 @@ class _Lines:
             if is_open or not self.has_more():
                 rest = self._decode(b"", True)
                 return _Line(kept + rest, characters + len(rest), "", is_open)
+
+
+def _decode_plain(data: bytes, lines: list[bytes]) -> str | None:
+    """The text of these lines; None if one of them may have to be clipped or is not UTF-8."""
+    if max(map(len, lines)) > MAX_LINE_CHARACTERS:
+        return None
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return None
 
 
 class _Part:
@@ -278,7 +317,16 @@ def _collect(source: _FileChunks, lines: _Lines, args: ReadFileInput) -> _Part:
 def _fill_part(lines: _Lines, args: ReadFileInput, may_go_on: Callable[[], bool]) -> _Part:
     part = _Part()
     room = args.max_bytes
-    while room > 0 and part.line_count < args.max_lines and (line := lines.next(may_go_on)) is not None:
+    while room > 0 and part.line_count < args.max_lines:
+        block = lines.next_block(args.max_lines - part.line_count, room)
+        if block is not None:
+            part.pieces.append(block.text)
+            part.line_count += block.line_count
+            room -= block.size
+            continue
+        line = lines.next(may_go_on)
+        if line is None:
+            break
         number = args.start_line + part.line_count
         is_clipped = line.characters > MAX_LINE_CHARACTERS
         piece = _clip(line, args.max_bytes) if is_clipped else line.text + line.end
