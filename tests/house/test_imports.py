@@ -65,6 +65,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.errors",
         "toolkit.wire.content",
         "toolkit.inject.key",
+        "toolkit.runtime.brief_turns",
         "toolkit.runtime.catalog.lazy_handler",
         "toolkit.runtime.output.cache",
         "toolkit.runtime.context.tool_context",

@@ -24,6 +24,7 @@ from acme.generated import (
 from tests.projects import REPOSITORY
 from toolkit import Concurrency, Load, Overloaded, Pack, SetupError, ToolCall, ToolContext
 from toolkit.errors import ToolTimeout
+from toolkit.runtime.workers import Workers
 
 WATCHDOG = 60.0
 
@@ -233,6 +234,7 @@ import asyncio, resource, sys, threading
 from pathlib import Path
 sys.path.insert(0, "tests/downstream")
 from acme.generated import SecurityPolicy, ToolkitContext, create_agent_toolkit
+from toolkit.runtime.workers import Workers
 from toolkit import Pack, ToolCall
 
 start = threading.Thread.start
@@ -280,3 +282,16 @@ def test_a_limit_of_an_unknown_tool_is_told(tmp_path: Path) -> None:
     limits = Concurrency(by_tool={"shuot": 1})
     with pytest.raises(SetupError, match=r"by_tool names the unknown tool 'shuot'\. Did you mean 'shout'\?"):
         create_agent_toolkit(context(tmp_path, limits))
+
+
+def test_a_thread_without_work_ends_and_another_one_takes_its_place() -> None:
+    workers = Workers(idle_seconds=0.01)
+    for _ in range(3):
+        thread = workers.submit(threading.current_thread).result(30)
+        thread.join(30)
+        assert not thread.is_alive()
+
+
+def test_no_work_is_lost_when_threads_end_all_the_time() -> None:
+    workers = Workers(idle_seconds=0.0)
+    assert [workers.submit(lambda number=number: number).result(30) for number in range(2000)] == list(range(2000))  # type: ignore[misc]

@@ -39,6 +39,8 @@ MAX_THREADS: Final = 64
 """How many threads of one pool work at the same time, unless the context says otherwise."""
 MAX_WAITING: Final = 10_000
 """How much work may wait for a thread."""
+IDLE_SECONDS: Final = 5.0
+"""How long a thread waits for more work before it ends."""
 
 
 @dataclass(slots=True, eq=False)
@@ -55,9 +57,12 @@ class Workers:
     Work that was submitted by work of the same pool starts at once: it would wait for threads that wait for it.
     """
 
-    def __init__(self, max_threads: int = MAX_THREADS, max_waiting: int = MAX_WAITING) -> None:
+    def __init__(
+        self, max_threads: int = MAX_THREADS, max_waiting: int = MAX_WAITING, idle_seconds: float = IDLE_SECONDS
+    ) -> None:
         self._max_threads: Final = max_threads
         self._max_waiting: Final = max_waiting
+        self._idle_seconds: Final = idle_seconds
         self._closed = False
         self.start_again_in_child()
         start_again_in_child(self)
@@ -203,7 +208,7 @@ class Workers:
         return True
 
     def _work(self, inbox: SimpleQueue[_Task | None]) -> None:
-        while (task := inbox.get()) is not None:
+        while (task := self._next_task(inbox)) is not None:
             task.run()
             with self._lock:
                 self._forget(task.future)
@@ -214,6 +219,20 @@ class Workers:
                     self._idle.append(inbox)
             if task is not None:
                 inbox.put(task)
+
+    def _next_task(self, inbox: SimpleQueue[_Task | None]) -> _Task | None:
+        """What a thread does next; None if it is to end."""
+        from queue import Empty
+
+        while True:
+            try:
+                return inbox.get(timeout=self._idle_seconds)
+            except Empty:
+                with self._lock:
+                    if inbox in self._idle:
+                        self._idle.remove(inbox)
+                        return None
+                # Somebody has just taken it from the idle ones, and is about to put work into it.
 
     def _take_waiting(self) -> _Task | None:
         """The next work, if one may start now. Called with the lock."""

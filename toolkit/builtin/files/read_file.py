@@ -22,6 +22,7 @@ from toolkit.builtin.text.counts import format_count
 from toolkit.builtin.text.encoding import marked_encoding
 from toolkit.errors import ToolFailed
 from toolkit.generated import ReadFileInput, ReadFileOutput
+from toolkit.runtime.brief_turns import BriefTurns
 from toolkit.runtime.context.tool_context import ToolContext
 from toolkit.visible import escape_hidden
 
@@ -39,7 +40,14 @@ _HEAD: Final = 8 * 1024
 _NEAR_END: Final = 0.97
 
 
+_turns: Final = BriefTurns()
+
+
 def run(args: ReadFileInput, ctx: ToolContext) -> ReadFileOutput:
+    return _turns.run(lambda: _read(args, ctx))
+
+
+def _read(args: ReadFileInput, ctx: ToolContext) -> ReadFileOutput:
     with open_file(ctx.fs, args.path) as file:
         first = file.read(min(CHUNK, file.size))
         media = recognise_media(first[:_HEAD])
@@ -180,7 +188,7 @@ class _Line(NamedTuple):
     """Whether reading stopped before the end of the line."""
 
 
-class _Block(NamedTuple):
+class _WholeLines(NamedTuple):
     """Several whole lines, none of which has to be clipped."""
 
     text: str
@@ -239,7 +247,7 @@ class _Lines:
             self._line_ends += found
             wanted -= found
 
-    def next_block(self, max_lines: int, room: int) -> _Block | None:
+    def next_block(self, max_lines: int, room: int) -> _WholeLines | None:
         """The next lines of the buffer, at most so many and so many bytes; None if the next line needs ``next``.
 
         One step for all of them, because a step for each is what a file takes longest for.
@@ -257,7 +265,7 @@ class _Lines:
             return None
         self._at = end - rest
         self._line_ends += len(lines)
-        return _Block(text, self._at - begin, len(lines))
+        return _WholeLines(text, self._at - begin, len(lines))
 
     def next(self, may_go_on: Callable[[], bool]) -> _Line | None:
         """The next line, None at the end. A line that is too long is left open when ``may_go_on`` returns False."""
