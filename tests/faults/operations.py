@@ -114,6 +114,11 @@ def audited(base: Path, install: Install) -> None:
         toolkit.tools.write_file(path="a.txt", content="new a\n")
 
 
+def opened(base: Path, install: Install) -> None:
+    install()
+    audited_toolkit(base).close()
+
+
 def audited_again(base: Path) -> list[str]:
     """The next process writes to the same log, and the chain holds."""
     with audited_toolkit(base) as toolkit:
@@ -154,6 +159,7 @@ OPERATIONS = {
     "patch": Operation(build, patched, reopened),
     "output cache": Operation(prepare_long_output, long_output, no_leftover_of_the_cache),
     "audit": Operation(build, audited, audited_again),
+    "opening": Operation(build, opened, audited_again),
     "generate": Operation(prepare_project, generated, generated_again),
 }
 

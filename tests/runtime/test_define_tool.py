@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -711,3 +711,29 @@ SECTIONS_AFTER = """Look something up.
 def test_what_stands_below_the_next_section_is_no_parameter() -> None:
     assert parameters_in(SECTIONS_AFTER) == {"key": "What to look for."}
     assert parameters_in("Look.\n\nArgs:\n    a: One.\nb: Two.\n    c: Three.\n") == {"a": "One."}
+
+
+def test_a_plain_function_that_returns_something_to_await_has_its_result_as_output() -> None:
+    async def count(text: str) -> list[int]:
+        return [len(text)]
+
+    def later(text: str) -> Awaitable[list[int]]:
+        """Count the characters."""
+        return count(text)
+
+    def as_coroutine(text: str) -> Coroutine[str, bytes, list[int]]:
+        """Count the characters."""
+        return count(text)
+
+    for function in (later, as_coroutine):
+        made = define_tool(function)
+        assert made.output.schema is not None
+        assert made.output.schema == {"type": "array", "items": {"type": "integer"}}
+
+
+def test_a_function_without_a_result_says_so_in_a_generated_output() -> None:
+    def forget(text: str) -> None:
+        """Do nothing."""
+
+    output = define_tool(forget).output
+    assert output.as_generated(None) == {"text": "(no output)"}

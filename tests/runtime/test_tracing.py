@@ -19,6 +19,7 @@ from pydantic import Field
 
 from tests.runtime.conftest import Door, MakeDoor
 from toolkit import Approve, SetupError, ToolCall, ToolContext, ToolkitError, Tracing, tool
+from toolkit.stores import AuditFile
 
 PROVIDER = TracerProvider()
 EXPORTER = InMemorySpanExporter()
@@ -258,3 +259,10 @@ def test_opentelemetry_is_imported_only_by_those_who_trace(before: str, expected
     program: Sequence[str] = [sys.executable, "-c", PROGRAM.format(before=before)]
     printed = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, check=True).stdout.splitlines()
     assert printed == ["['opentelemetry']" if before else "[]", expected]
+
+
+def test_the_load_of_a_traced_toolkit_has_the_records_of_its_log(tmp_path: Path, make_door: MakeDoor) -> None:
+    audit = AuditFile(tmp_path / "audit.jsonl", batch_seconds=60)
+    door = make_door(packs=TOOLS, tracing=Tracing(PROVIDER), audit=audit)
+    door.call(ToolCall("1", "sell", {"item": "pen"}))
+    assert door.toolkit.load.unwritten == 2

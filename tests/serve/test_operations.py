@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import pytest
@@ -74,3 +78,27 @@ def test_calls_are_counted_by_tool_and_outcome(plain: Running) -> None:
     assert found['toolkit_calls_total{tool="unknown",outcome="error"}'] == 1
     assert found["toolkit_calls_running"] == found["toolkit_calls_waiting"] == found["toolkit_handlers_abandoned"] == 0
     assert found["toolkit_sessions_open"] >= 1
+
+
+def test_helpers_that_had_to_be_started_again_are_counted(tmp_path: Path) -> None:
+    folder, policy = tmp_path / "workspace", tmp_path / "policy.toml"
+    folder.mkdir()
+    policy.write_text('[tools]\nexec_command = "allow"\n')
+    audit = ("--audit", str(tmp_path / "audit.jsonl"))
+    with serving("--workspace", str(folder), "--policy", str(policy), *audit) as server:
+
+        async def run(client: Client) -> None:
+            assert not (await client.call_tool("exec_command", {"command": ["true"]})).is_error
+            assert metrics(server)['toolkit_helper_restarts_total{helper="fork_server"}'] == 0
+            listed = subprocess.run(["pgrep", "-P", str(server.process.pid)], capture_output=True, text=True).stdout
+            [helper] = [
+                int(pid) for pid in listed.split() if b"fork_server" in Path(f"/proc/{pid}/cmdline").read_bytes()
+            ]
+            os.kill(helper, signal.SIGKILL)
+            assert not (await client.call_tool("exec_command", {"command": ["true"]})).is_error
+
+        server.talk(run)
+        found = metrics(server)
+    assert found['toolkit_helper_restarts_total{helper="fork_server"}'] == 1
+    assert found['toolkit_helper_restarts_total{helper="mcp_server"}'] == 0
+    assert found["toolkit_audit_records_waiting"] == 0

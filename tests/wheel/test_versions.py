@@ -15,7 +15,10 @@ from tests.wheel.test_wheel import check_project, write_project
 pytestmark = [pytest.mark.whole, pytest.mark.xdist_group("scale")]
 
 VERSIONS = ("3.12", "3.13")
-FOLDERS = ("runtime", "loop", "models", "wire", "spec", "jsonschema", "testing", "builtin", "guard")
+FOLDERS = (
+    *("runtime", "loop", "models", "wire", "spec", "jsonschema", "testing", "builtin", "guard"),
+    *("processes", "stores", "faults"),
+)
 """Tests that need no source tree. Threads, forks and processes are where versions differ: these start most of them."""
 READ_THE_SOURCES = (
     "runtime/test_failure_reasons.py",

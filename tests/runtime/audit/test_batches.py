@@ -83,6 +83,22 @@ def test_records_are_written_when_the_program_ends(tmp_path: Path) -> None:
     assert (verify(tmp_path / "audit.jsonl").head.lines, verify(tmp_path / "audit.jsonl").problems) == (6, ())
 
 
+def test_the_load_says_how_far_behind_the_log_is(tmp_path: Path) -> None:
+    printed = run_well(
+        """
+        toolkit = make(batch_seconds=60)
+        print(toolkit.load.unwritten)
+        toolkit.call(call(1))
+        toolkit.call(call(2))
+        print(toolkit.load.unwritten)
+        toolkit._core.audit.flush()
+        print(toolkit.load.unwritten)
+        """,
+        tmp_path,
+    )
+    assert printed.split() == ["0", "4", "0"]
+
+
 def test_a_killed_process_loses_what_was_not_written_and_nothing_else(tmp_path: Path) -> None:
     code, _, _ = run_program(
         """

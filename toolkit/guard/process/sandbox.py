@@ -36,6 +36,7 @@ from toolkit.guard.process.kernel.tier import TierChoice
 from toolkit.guard.process.limits import CommandLimits
 from toolkit.guard.process.private_home import private_home
 from toolkit.guard.process.program import SYSTEM, find, interpreter_roots, is_below, search_path
+from toolkit.guard.restarts import count_restart
 from toolkit.guard.review.review import Review
 from toolkit.guard.system_faults import SCARCE_AT_START, system_fault
 from toolkit.guard.trusted_code import places_to_hold, places_to_put_back
@@ -241,6 +242,7 @@ class Sandbox:
                     return self._server.start(request, stdio)
                 self._server.close()
                 self._server = None
+                count_restart("fork_server")
             try:
                 self._server = ForkServerClient(self._setup, self._fd)
             except Unsupported as error:

@@ -41,6 +41,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from toolkit.errors import ToolCancelled, ToolFailed
 from toolkit.guard.forks import start_again_in_child
+from toolkit.guard.restarts import count_restart
 from toolkit.packs.mcp.listing import (
     PageT,
     ToolListing,
@@ -251,6 +252,7 @@ class McpConnection:
         async with self._session_lock:
             if self._session is not None and self._session.is_over:
                 logger.warning("the MCP server %r has ended and is started again", self._server.name)
+                count_restart("mcp_server")
                 await self._session.close()
                 self._session = None
             if self._session is None:

@@ -51,6 +51,11 @@ class BatchedSink:
         _open_sinks.add(self)
         register(self)
 
+    @property
+    def unwritten(self) -> int:
+        """How many records were handed over, but not written yet."""
+        return len(self.waiting) + len(self._taken)
+
     def append(self, record: Mapping[str, Any], check: Check, /) -> None:
         if self.is_stuck or self.is_full():
             self._write(check)
@@ -88,8 +93,7 @@ class BatchedSink:
         try:
             self._write(_wait)
         except Exception as error:
-            count = len(self._taken) + len(self.waiting)
-            logger.critical("%d records are missing in the audit log", count, exc_info=error)
+            logger.critical("%d records are missing in the audit log", self.unwritten, exc_info=error)
         finally:
             self._file.close()
 

@@ -95,6 +95,12 @@ class AuditLog:
         except MustWait:
             raise _interrupted() from None
 
+    @property
+    def unwritten(self) -> int:
+        """How many records were taken, but not written yet."""
+        waiting = self._opened.unwritten if isinstance(self._opened, BatchedSink) else 0
+        return len(self._late) + waiting
+
     def flush(self) -> None:
         """Stores everything that was recorded so far."""
         self.write_pending()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self, TypeVar
 
+from toolkit.errors import SetupError
 from toolkit.runtime.call.core import Core
 from toolkit.runtime.context.toolkit_context import ToolkitContext, check_deadline
 
@@ -66,7 +67,11 @@ class View:
 
     def __init__(self, catalog: Catalog, context: ToolkitContext[Any], packs: Iterable[PackSource | str]) -> None:
         allowed = context if self._profile is None else self._profile.narrow(context)
-        self._start(Core(catalog, allowed, packs, own_loop=self._own_loop))
+        try:
+            core = Core(catalog, allowed, packs, own_loop=self._own_loop)
+        except OSError as error:
+            raise SetupError(f"the toolkit cannot be opened: the system says {error.strerror or error}") from error
+        self._start(core)
 
     @classmethod
     def over(cls, core: Core) -> Self:
@@ -109,11 +114,12 @@ class View:
 
     @property
     def load(self) -> Load:
-        """How many calls run in threads, wait, and were abandoned at this moment."""
+        """How many calls run in threads, wait, and were abandoned at this moment, and how far behind the audit log is."""
         from toolkit.runtime.context.concurrency import Load
 
-        workers, turns = self._core.workers, self._core.turns
-        return Load(workers.running, workers.waiting + turns.waiting, workers.abandoned)
+        workers, turns, audit = self._core.workers, self._core.turns, self._core.audit
+        unwritten = 0 if audit is None else audit.unwritten
+        return Load(workers.running, workers.waiting + turns.waiting, workers.abandoned, unwritten)
 
     def get_allowed_tools(self) -> list[ToolDefinition]:
         """Definitions of the tools that the policy may allow, in catalog order: what to offer a model."""

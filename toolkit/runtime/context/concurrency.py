@@ -46,8 +46,10 @@ class Load:
     :param running: calls that run in threads of the toolkit.
     :param waiting: calls that wait for a thread or for their turn.
     :param abandoned: handlers that still run though their deadline has passed, or their caller has gone.
+    :param unwritten: records of calls that the audit log has taken, but not written yet.
     """
 
     running: int
     waiting: int
     abandoned: int
+    unwritten: int = 0

@@ -84,6 +84,11 @@ class TracedCalls:
     def direct_records(self, tool: Tool) -> None:
         """None: every call takes the whole call path, where its span is made."""
 
+    @property
+    def unwritten(self) -> int:
+        """How many records the audit log has taken, but not written yet."""
+        return 0 if self._log is None else self._log.unwritten
+
     def close(self) -> None:
         if self._log is not None:
             self._log.close()

@@ -28,6 +28,7 @@ from mcp_types import (
 )
 
 from toolkit import __version__
+from toolkit.guard.restarts import restarts
 from toolkit.serve.http.operations import Metric
 from toolkit.serve.mcp_server.answers import OwnAnswers, SharedAnswers
 from toolkit.serve.mcp_server.approvals import ElicitingApprover
@@ -148,6 +149,13 @@ class ToolkitServer:
             ),
             Metric(
                 "toolkit_handlers_abandoned", "gauge", "Handlers that run though nobody waits.", {(): load.abandoned}
+            ),
+            Metric("toolkit_audit_records_waiting", "gauge", "Audit records not written yet.", {(): load.unwritten}),
+            Metric(
+                "toolkit_helper_restarts_total",
+                "counter",
+                "Helper processes that ended by themselves and were started again.",
+                {(("helper", helper),): number for helper, number in restarts().items()},
             ),
             Metric("toolkit_sessions_open", "gauge", "Sessions whose toolkit is open.", {(): self._sessions.count}),
         ]

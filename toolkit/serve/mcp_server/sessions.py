@@ -7,6 +7,7 @@ import secrets
 from collections import OrderedDict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import astuple
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
@@ -70,7 +71,7 @@ class SessionToolkits:
     def load(self) -> Load:
         """What the toolkits of all sessions do at this moment."""
         loads = [entry.toolkit.load for entry in self._open.values()]
-        return Load(*(sum(getattr(load, name) for load in loads) for name in ("running", "waiting", "abandoned")))
+        return Load(*(sum(numbers) for numbers in zip(*map(astuple, loads), strict=True))) if loads else Load(0, 0, 0)
 
     @asynccontextmanager
     async def use(self, key: str) -> AsyncIterator[SessionToolkit]:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Final
 from toolkit.errors import ToolCancelled, ToolFailed
 from toolkit.guard.forks import start_again_in_child
 from toolkit.guard.process.program import SYSTEM, helper_interpreter, is_below
+from toolkit.guard.restarts import count_restart
 from toolkit.runtime.context.signals import CancelSignal
 from toolkit.runtime.programs.check.checked_text import CheckedText, build_checked_text
 from toolkit.runtime.programs.check.installed import CheckerName, InstalledChecker, find_checker
@@ -117,6 +118,8 @@ class Checkers:
         latest = time.monotonic() + self._seconds
         process = self._processes.get(checker.name)
         if process is None or not process.is_alive:
+            if process is not None:
+                count_restart("program_checker")
             self._end(checker.name)
             process = self._processes[checker.name] = self._start(checker)
         forget = signal.listen(process.wake)
