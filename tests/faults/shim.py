@@ -51,10 +51,10 @@ class FaultShim:
         if rename._renameat2 is not None:
             rename._renameat2 = self._before_native("renameat2", rename._renameat2)
 
-    def strike(self, name: str) -> None:
-        """Raises if this is the call that fails."""
+    def strike(self, name: str, path: object = None) -> None:
+        """Raises if this is the call that fails; as the system does, with the path if one was given."""
         if name in _CAN_FAIL[self._code] and self._is_turn(name):
-            raise OSError(self._code, os.strerror(self._code))
+            raise OSError(self._code, os.strerror(self._code), *([path] if isinstance(path, str | os.PathLike) else []))
 
     def _is_turn(self, name: str) -> bool:
         self._left -= 1
@@ -64,7 +64,7 @@ class FaultShim:
 
     def _before(self, name: str, act: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any, **options: Any) -> Any:
-            self.strike(name)
+            self.strike(name, arguments[0] if arguments else None)
             return act(*arguments, **options)
 
         return call
@@ -85,7 +85,7 @@ class FaultShim:
         really_open, shim = os.open, self
 
         def open_descriptor(path: Any, flags: int, *arguments: Any, **options: Any) -> int:
-            shim.strike("create" if flags & os.O_CREAT else "open")
+            shim.strike("create" if flags & os.O_CREAT else "open", path)
             return really_open(path, flags, *arguments, **options)
 
         class CountedFile(io.FileIO):
@@ -104,7 +104,7 @@ class FaultShim:
             newline: str | None = None, closefd: bool = True, opener: Any = None,
         ) -> Any:  # fmt: skip
             if not isinstance(file, int) and opener is None:
-                shim.strike("open" if "r" in mode else "create")
+                shim.strike("open" if "r" in mode else "create", file)
             raw = CountedFile(file, mode.replace("b", "").replace("t", ""), closefd, opener)
             if buffering == 0:
                 return raw

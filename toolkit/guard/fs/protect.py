@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self
 from toolkit.errors import SandboxViolation, SetupError
 from toolkit.guard.fs.consent import Consent, RealPath, approval_error
 from toolkit.guard.fs.deny_globs import Forms, Globs, fold_all
-from toolkit.guard.fs.os_errors import removed_root
+from toolkit.guard.fs.os_errors import removed_root, to_failure
 from toolkit.guard.fs.path import SandboxPath, outside_error
 from toolkit.guard.fs.place import Descriptor, Names, real_names
 from toolkit.guard.fs.resolve import HANDLE
@@ -48,7 +48,11 @@ class Root(Descriptor):
 
     def refuse_removed(self) -> None:
         """Raises if the directory is no longer there: it would look as if it were empty."""
-        if os.fstat(self.number).st_nlink == 0:
+        try:
+            is_removed = os.fstat(self.number).st_nlink == 0
+        except OSError as error:
+            raise to_failure(error, ".") from None
+        if is_removed:
             raise removed_root()
 
     @classmethod

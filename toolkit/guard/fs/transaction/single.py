@@ -137,14 +137,15 @@ class Changes:
         path = self._fs.path(text)
         rules = self._fs._begin()
         rules.check_write(path)
-        rules.root(path).refuse_removed()
         with FileErrors(path.shown):
+            rules.root(path).refuse_removed()
             place = find_place(rules.root(path).number, path, self._fs._resolver, follow=follow)
         with place:
             with FileErrors(path.shown):
                 real = place.real()
                 forms = rules.check_write(path, real)
-            yield Target(path, place, real, forms, ChangedName.at(place, real, rules.outermost(real), path.shown))
+                changed = ChangedName.at(place, real, rules.outermost(real), path.shown)
+            yield Target(path, place, real, forms, changed)
 
     @contextmanager
     def _change_target(self, text: str, *, follow: bool) -> Iterator[Target]:
