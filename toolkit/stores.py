@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from toolkit.runtime.stores.keys import OUTPUT_CACHE as OUTPUT_CACHE
     from toolkit.runtime.stores.keys import SUBAGENT_RUNNER as SUBAGENT_RUNNER
     from toolkit.runtime.stores.keys import TODO_STORE as TODO_STORE
+    from toolkit.runtime.stores.keys import WRITE_LOCKS as WRITE_LOCKS
     from toolkit.runtime.stores.locks import AsyncWriteLocks as AsyncWriteLocks
     from toolkit.runtime.stores.locks import FileWriteLocks as FileWriteLocks
     from toolkit.runtime.stores.locks import WriteLocks as WriteLocks
@@ -67,7 +68,7 @@ else:
             "toolkit.runtime.output.cache.cached_output": "CachedOutput CachedLine",
             "toolkit.runtime.output.cache.index": "LineIndex",
             "toolkit.runtime.output.cache.store": "FileOutputCache",
-            "toolkit.runtime.stores.keys": "OUTPUT_CACHE TODO_STORE APPROVAL_STORE SUBAGENT_RUNNER",
+            "toolkit.runtime.stores.keys": "OUTPUT_CACHE TODO_STORE APPROVAL_STORE WRITE_LOCKS SUBAGENT_RUNNER",
             "toolkit.runtime.stores.todos": "Todo TodoStore AsyncTodoStore MemoryTodoStore",
             "toolkit.runtime.stores.todo_files": "FileTodoStore",
             "toolkit.runtime.stores.approvals": "ApprovalStore AsyncApprovalStore FileApprovalStore",

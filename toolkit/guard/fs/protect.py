@@ -27,6 +27,7 @@ from toolkit.guard.fs.resolve import HANDLE
 if TYPE_CHECKING:
     from toolkit.guard.bare_repository import ChangedName
     from toolkit.guard.fs.read_only import ReadOnlyPlaces
+    from toolkit.guard.fs.transaction.locks import HoldElsewhere
     from toolkit.guard.permission import GitMode
 
 # File systems with short names call the first one by the second.
@@ -90,6 +91,7 @@ class AccessRules:
         "_protected",
         "_read_only",
         "checks_reads",
+        "hold_elsewhere",
         "may_write",
         "workspace",
     )
@@ -101,7 +103,9 @@ class AccessRules:
         protected: Globs,
         read_only: ReadOnlyPlaces | None = None,
         git: GitMode = "commit",
+        hold_elsewhere: HoldElsewhere | None = None,
     ) -> None:
+        self.hold_elsewhere: Final = hold_elsewhere
         self.workspace: Final = workspace
         self._extra: Final = {root.name: root for root in extra}
         self._protected: Final = protected

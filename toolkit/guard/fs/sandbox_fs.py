@@ -17,8 +17,9 @@ import errno
 import hashlib
 import itertools
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from toolkit.errors import InvalidArguments, SandboxViolation, SetupError, ToolFailed
@@ -40,7 +41,7 @@ from toolkit.guard.fs.handles import (
 from toolkit.guard.fs.os_errors import FileErrors, to_failure
 from toolkit.guard.fs.path import SandboxPath, split_names
 from toolkit.guard.fs.pathlib_style.whole_files import MAX_WHOLE_FILE, check_size, decode, encode, paths_in, read_whole
-from toolkit.guard.fs.place import find_place
+from toolkit.guard.fs.place import Names, find_place, real_names
 from toolkit.guard.fs.protect import ALWAYS_PROTECTED, AccessRules, Root, journal_outside
 from toolkit.guard.fs.read_only import ReadOnlyPlaces
 from toolkit.guard.fs.resolve import HANDLE, READ_DIRECTORY, ResolverName, open_beneath, pick
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from toolkit.guard.fs.write import Fingerprint, WrittenFile
     from toolkit.guard.permission import GitMode, Mode
 
+HoldLock: TypeAlias = Callable[[str, Check], AbstractContextManager[None]]
 RootPaths: TypeAlias = Sequence[str | os.PathLike[str]]
 
 
@@ -85,6 +87,8 @@ class SandboxFS(Handle[AccessRules]):
     at or below the absolute paths in ``read_only``, from which trusted code is loaded. Other repositories are not made or
     changed unless ``git`` is ``"write"``. ``accept_changes`` is entered around
     every change of files; what it yields is called with the real path and the new content of each file.
+    ``hold_elsewhere`` is entered around every change of a file, with its path below the workspace (or absolute) and a
+    function that ends a wait by raising: it keeps out others who see these files, on other machines for example.
     ``journal`` is a private directory outside every root for the data ``recover`` needs; it is made on first use.
     Thread-safe. Limit: an absolute path must begin with a root as it was given here.
     """
@@ -102,6 +106,7 @@ class SandboxFS(Handle[AccessRules]):
         git: GitMode = "commit",
         journal: str | None = None,
         accept_changes: AcceptChanges = ignore_changes,
+        hold_elsewhere: HoldLock | None = None,
     ) -> None:
         if mode not in ("workspace-write", "read-only"):
             raise SetupError(f"mode must be 'workspace-write' or 'read-only', not {mode!r}")
@@ -121,7 +126,8 @@ class SandboxFS(Handle[AccessRules]):
             raise SetupError("a root is duplicated: each directory is the workspace, a read root or a write root")
         self._journal = None if journal is None else journal_outside(journal, [workspace, *extra])
         places = ReadOnlyPlaces(read_only) if read_only else None
-        super().__init__(AccessRules(workspace, extra, protected_globs, places, git), _no_check)
+        elsewhere = None if hold_elsewhere is None else partial(_hold_by_name, hold_elsewhere, workspace)
+        super().__init__(AccessRules(workspace, extra, protected_globs, places, git, elsewhere), _no_check)
 
     def __repr__(self) -> str:
         held = self._held
@@ -430,6 +436,14 @@ class SandboxFS(Handle[AccessRules]):
 
 def _no_check() -> None:
     """The check of a ``SandboxFS`` without one."""
+
+
+@contextmanager
+def _hold_by_name(hold: HoldLock, workspace: Root, place: Names, check: Check) -> Iterator[None]:
+    top = real_names(workspace.number)
+    is_below = place[: len(top)] == top
+    with hold("/".join(place[len(top) :] if is_below else ("", *place)), check):
+        yield
 
 
 def _require_list(roots: RootPaths, what: str) -> RootPaths:

@@ -46,7 +46,7 @@ from toolkit.runtime.workers import LoopThread, Workers
 
 if TYPE_CHECKING:
     from toolkit.guard.fs.consent import Consent, LocatedPath
-    from toolkit.guard.fs.sandbox_fs import SandboxFS
+    from toolkit.guard.fs.sandbox_fs import HoldLock, SandboxFS
     from toolkit.guard.permission import Permission
     from toolkit.guard.policy.policy import Explain, Verdict
     from toolkit.guard.policy.preview import Preview
@@ -119,7 +119,7 @@ class Core:
         self.planner: Final = Planner(context.overrides, _GIVEN)
         self.scope: Final = DependencyScope(context)
         self.output_cache: Final = _make_cache_opener(self.scope, self.planner)
-        self.guards: Final = Guards(context, self.catalog.packages)
+        self.guards: Final = Guards(context, self.catalog.packages, self._find_file_locks())
         self.is_async: Final = not own_loop
         self.tools: Final[dict[str, Tool]] = {}
         self.direct: Final[dict[str, DirectTool[Run]]] = {}
@@ -147,6 +147,19 @@ class Core:
 
         store: ApprovalStore = self.scope.resolve(self.planner.node(APPROVAL_STORE))
         return store
+
+    def _find_file_locks(self) -> HoldLock | None:
+        """What the file tools hold around every change, if the application has given a store of locks."""
+        if "write_locks" not in self.context.overrides:
+            return None
+        from toolkit.runtime.stores.file_locks import FileLocks
+        from toolkit.runtime.stores.keys import WRITE_LOCKS
+
+        scope, node = (
+            self.scope,
+            self.planner.node(WRITE_LOCKS),
+        )  # not this toolkit, which must be collected when unused
+        return FileLocks(lambda: scope.resolve(node)).hold
 
     # -- the call path up to the run -------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from toolkit.guard.forks import start_again_in_child
-from toolkit.guard.fs.sandbox_fs import SandboxFS
+from toolkit.guard.fs.sandbox_fs import HoldLock, SandboxFS
 from toolkit.guard.fs.transaction.accept import Accept, ignore_changes
 from toolkit.guard.trusted_code import trusted_code
 
@@ -46,7 +46,9 @@ class _MadeOnce(Generic[T]):
 class Guards:
     """Files, processes, git and the network, as tools may use them. Nothing is started before its first use."""
 
-    def __init__(self, context: ToolkitContext[Any], packages: Sequence[str] = ()) -> None:
+    def __init__(
+        self, context: ToolkitContext[Any], packages: Sequence[str] = (), hold_elsewhere: HoldLock | None = None
+    ) -> None:
         self._context = context
         self._packages = packages
         self.start_again_in_child()
@@ -61,6 +63,7 @@ class Guards:
             read_only=trusted_code([context.workspace, *context.write_roots]) if writable else (),
             git=context.git,
             accept_changes=self._accept_changes,
+            hold_elsewhere=hold_elsewhere,
         )
         if writable and context.state.existing("journal") is not None:
             self._recover()

@@ -13,6 +13,7 @@ from toolkit.runtime.output.cache.interface import AsyncOutputCache, OutputCache
 from toolkit.runtime.output.cache.null_cache import NullCache
 from toolkit.runtime.output.cache.store import FileOutputCache
 from toolkit.runtime.stores.approvals import ApprovalStore, FileApprovalStore
+from toolkit.runtime.stores.locks import WriteLocks
 from toolkit.runtime.stores.subagent import SubagentRunner
 from toolkit.runtime.stores.todo_files import FileTodoStore
 from toolkit.runtime.stores.todos import TodoStore
@@ -49,6 +50,10 @@ def _approvals(context: ToolkitContext[Any]) -> ApprovalStore:
     return FileApprovalStore(context.state.folder("approvals"))
 
 
+def _no_locks() -> WriteLocks | None:
+    return None
+
+
 def _no_runner() -> SubagentRunner | None:
     return None
 
@@ -65,6 +70,12 @@ APPROVAL_STORE: Final[DependencyKey[ApprovalStore]] = DependencyKey(
     "approval_store", _approvals, lifetime="run", adapt=as_blocking
 )
 """Keeps suspended approvals; by default in files in the state directory."""
+
+WRITE_LOCKS: Final[DependencyKey[WriteLocks | None]] = DependencyKey(
+    "write_locks", _no_locks, lifetime="run", adapt=as_blocking
+)
+"""Locks that the file tools hold around every change, for files that several machines share; None by default, as the locks
+between the processes of this machine need no store."""
 
 SUBAGENT_RUNNER: Final[DependencyKey[SubagentRunner | None]] = DependencyKey(
     "subagent_runner", _no_runner, lifetime="run"

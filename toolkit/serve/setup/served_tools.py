@@ -61,7 +61,7 @@ class ServedTools:
             audit=self.audit,
             state_dir=self.state_dir,
             session_id=session_id,
-            overrides={} if self.shared is None else self.shared.stores.overrides(),
+            overrides={} if self.shared is None else self.shared.overrides(),
         )
 
     def describe_to_clients(self) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from toolkit.errors import SetupError
 
@@ -15,7 +16,7 @@ _SHORTEST_SECRET: Final = 32
 
 
 class SharedState:
-    """A Redis server, where outputs, todos and approvals are kept, and a secret that all processes know.
+    """A Redis server, where outputs, todos, approvals and locks are kept, and a secret that all processes know.
 
     From the secret they derive what must be the same in all of them: the name of the session, and the key that seals the
     state of approvals.
@@ -31,6 +32,10 @@ class SharedState:
 
         self.stores: Final[RedisStores] = RedisStores(redis_url)
         self._secret: Final = secret.encode()
+
+    def overrides(self) -> dict[str, Callable[..., Any]]:
+        """The stores for each toolkit. The processes work in one workspace, so they also share the locks of its files."""
+        return self.stores.overrides(files=self.derive("the files of the workspace").hex())
 
     def derive(self, purpose: str) -> bytes:
         """A key for one purpose; nobody can tell another one from it."""

@@ -71,7 +71,7 @@ def transact(
             with find(change.path, follow=isinstance(change, Put)) as target:
                 transaction.add(change, target)
         with (
-            hold_locks(transaction.places, check),
+            hold_locks(transaction.places, check, rules.hold_elsewhere),
             rules.protect_repositories(transaction.changed),
             accept_changes() as accept,
         ):

@@ -7,9 +7,11 @@ The locks are byte ranges of one empty file outside the workspace, in the user's
 offset. Nothing is written there, a process that is killed loses its locks, and no file of the user is ever locked, so that
 other programs are not kept waiting and cannot keep us waiting.
 
-Limits: other users, other machines on a shared file system, and programs that are not this toolkit take no part; for them
-there is the comparison with the expected content (``write.py``). Two names of one file (a hard link, a second mount) are
-two locks.
+Between machines that share a file system, the application can add locks of its own (``HoldElsewhere``).
+
+Limits: other users, other machines without such locks, and programs that are not this toolkit take no part; for them there
+is the comparison with the expected content (``write.py``). Two names of one file (a hard link, a second mount) are two
+locks.
 """
 
 from __future__ import annotations
@@ -23,8 +25,8 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from typing import TYPE_CHECKING, Final
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from toolkit.errors import ToolFailed
 from toolkit.guard.fs.path import display
@@ -32,6 +34,9 @@ from toolkit.guard.user_state import user_state_directory
 
 if TYPE_CHECKING:
     from toolkit.guard.fs.place import Names
+
+HoldElsewhere: TypeAlias = "Callable[[Names, Callable[[], None]], AbstractContextManager[None]]"
+"""Holds the lock of a real path where other machines see it, too; its second argument ends the wait by raising."""
 
 _OPEN: Final = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 _NAME: Final = "write-locks"
@@ -58,19 +63,21 @@ _table = threading.Lock()
 
 
 @contextmanager
-def hold_locks(places: Iterable[Names], check: Callable[[], None]) -> Iterator[None]:
+def hold_locks(
+    places: Iterable[Names], check: Callable[[], None], elsewhere: HoldElsewhere | None = None
+) -> Iterator[None]:
     """Hold the locks of all these real paths. They are taken in a fixed order, so that two callers cannot deadlock.
 
     ``check`` ends the wait by raising. Fails with ``CONFLICT`` if another process holds one of them for too long.
     """
     with ExitStack() as stack:
         for place in sorted(set(places)):
-            stack.enter_context(_hold_lock(place, check))
+            stack.enter_context(_hold_lock(place, check, elsewhere))
         yield
 
 
 @contextmanager
-def _hold_lock(place: Names, check: Callable[[], None]) -> Iterator[None]:
+def _hold_lock(place: Names, check: Callable[[], None], elsewhere: HoldElsewhere | None) -> Iterator[None]:
     with _table:
         mine = _locks.setdefault(place, _NameLock())
         mine.users += 1
@@ -79,8 +86,14 @@ def _hold_lock(place: Names, check: Callable[[], None]) -> Iterator[None]:
             check()
         try:
             mine.depth += 1
-            with _hold_between_processes(place, check) if mine.depth == 1 else ExitStack():
+            if mine.depth > 1:
                 yield
+            else:
+                with (
+                    _hold_between_processes(place, check),
+                    nullcontext() if elsewhere is None else elsewhere(place, check),
+                ):
+                    yield
         finally:
             mine.depth -= 1
             mine.lock.release()

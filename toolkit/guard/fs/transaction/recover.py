@@ -69,7 +69,7 @@ def _recover_one(journal: Journal, rules: AccessRules) -> Recovery | None:
     refusal = _find_refusal(plan, rules)
     if refusal is not None:
         return Recovery("kept", paths, (refusal,))
-    with hold_locks(_places(plan, rules), _no_check):
+    with hold_locks(_places(plan, rules), _no_check, rules.hold_elsewhere):
         return _finish_or_undo(journal, plan, rules, paths)
 
 

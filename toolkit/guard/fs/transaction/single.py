@@ -51,7 +51,7 @@ class Changes:
                 self._fs._begin().protect_repositories([target.changed]),
             ):
                 places.append(target.real)
-        with hold_locks(places, self._fs._check):
+        with hold_locks(places, self._fs._check, self._fs._begin().hold_elsewhere):
             yield
 
     def write_file(
@@ -120,7 +120,7 @@ class Changes:
         with (
             self.find_target(old, follow=False) as source,
             self.find_target(new, follow=False) as target,
-            hold_locks([source.real, target.real], self._fs._check),
+            hold_locks([source.real, target.real], self._fs._check, self._fs._begin().hold_elsewhere),
         ):
             with FileErrors(source.path.shown):
                 self._check_move(source, target)
@@ -152,7 +152,7 @@ class Changes:
         """``find_target`` with the lock of the name held, repositories protected, and errors of the system translated."""
         with (
             self.find_target(text, follow=follow) as target,
-            hold_locks([target.real], self._fs._check),
+            hold_locks([target.real], self._fs._check, self._fs._begin().hold_elsewhere),
             FileErrors(target.path.shown),
             self._fs._begin().protect_repositories([target.changed]),
         ):

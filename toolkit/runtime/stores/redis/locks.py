@@ -36,21 +36,28 @@ def _request(script: LuaScript, keys: RedisKeys, key: str, token: str, seconds: 
 
 class RedisWriteLocks:
     """Locks between any number of machines. They hold as long as the server remembers them: after a failover to a server
-    that does not, two may hold one lock."""
+    that does not, two may hold one lock.
 
-    def __init__(self, server: RedisServer) -> None:
+    :param of: what the keys are of; the same key of something else is another lock.
+    """
+
+    def __init__(self, server: RedisServer, *, of: str = "") -> None:
         self._server: Final = server
+        self._of: Final = f"{of}\n" if of else ""
 
     def acquire(self, key: str, *, seconds: float) -> str | None:
         token = new_token()
-        taken = self._server.run(_request(_ACQUIRE, self._server.keys, key, token, seconds), _FAILED)
-        return token if taken else None
+        return token if self._run(_ACQUIRE, key, token, seconds) else None
 
     def extend(self, key: str, token: str, *, seconds: float) -> bool:
-        return bool(self._server.run(_request(_EXTEND, self._server.keys, key, token, seconds), _FAILED))
+        return self._run(_EXTEND, key, token, seconds)
 
     def release(self, key: str, token: str) -> bool:
-        return bool(self._server.run(_request(_RELEASE, self._server.keys, key, token), _FAILED))
+        return self._run(_RELEASE, key, token)
+
+    def _run(self, script: LuaScript, key: str, token: str, seconds: float | None = None) -> bool:
+        request = _request(script, self._server.keys, f"{self._of}{key}", token, seconds)
+        return bool(self._server.run(request, _FAILED))
 
 
 class AsyncRedisWriteLocks:

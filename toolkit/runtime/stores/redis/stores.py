@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from toolkit.runtime.stores.keys import APPROVAL_STORE, OUTPUT_CACHE, TODO_STORE
+from toolkit.runtime.stores.keys import APPROVAL_STORE, OUTPUT_CACHE, TODO_STORE, WRITE_LOCKS
 from toolkit.runtime.stores.redis.approvals import AsyncRedisApprovalStore, RedisApprovalStore
 from toolkit.runtime.stores.redis.locks import AsyncRedisWriteLocks, RedisWriteLocks
 from toolkit.runtime.stores.redis.outputs import RedisOutputCache
@@ -39,13 +39,21 @@ class RedisStores:
         self.approvals: Final = RedisApprovalStore(self.server)
         self.locks: Final = RedisWriteLocks(self.server)
 
-    def overrides(self) -> dict[str, Callable[..., Any]]:
-        """For ``ToolkitContext(overrides=...)``: outputs, todos and approvals of its toolkits are kept here."""
-        return {
+    def overrides(self, *, files: str | None = None) -> dict[str, Callable[..., Any]]:
+        """For ``ToolkitContext(overrides=...)``: outputs, todos and approvals of its toolkits are kept here.
+
+        :param files: a name for the files of the workspace, if several machines share them. Give the same name on each of
+            them: the file tools then hold a lock here around every change.
+        """
+        made: dict[str, Callable[..., Any]] = {
             OUTPUT_CACHE.id: lambda: self.outputs,
             TODO_STORE.id: lambda: self.todos,
             APPROVAL_STORE.id: lambda: self.approvals,
         }
+        if files is not None:
+            locks = RedisWriteLocks(self.server, of=files)
+            made[WRITE_LOCKS.id] = lambda: locks
+        return made
 
     def close(self) -> None:
         """Closes the connections; what is kept stays."""
