@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,6 +11,7 @@ import pytest
 
 from toolkit import (
     CancelSignal,
+    DependencyKey,
     Depends,
     FunctionTool,
     PolicyError,
@@ -130,3 +131,21 @@ def test_text_that_is_no_json_is_told_as_that_and_not_as_a_value_of_another_type
         for result in (reads.execute_raw(text, ctx), asyncio.run(reads.execute_raw_async(text, ctx))):
             assert result.kind == "error"
             assert str(result.value).startswith("INVALID_TOOL_ARGUMENTS: the arguments are not valid JSON: ")
+
+
+def test_closing_it_ends_what_an_async_factory_made(tmp_path: Path) -> None:
+    ended = []
+
+    async def make() -> AsyncIterator[str]:
+        yield "made"
+        ended.append("ended")
+
+    key: DependencyKey[str] = DependencyKey("made", make, lifetime="call")
+    context = ToolContext.standalone(tmp_path)
+    loop = asyncio.new_event_loop()
+    try:
+        assert loop.run_until_complete(context.resolve_async(key)) == "made"
+        context.close()
+        assert ended == ["ended"]
+    finally:
+        loop.close()

@@ -132,3 +132,11 @@ def test_a_hostile_schema_is_told_briefly() -> None:
     for _ in range(5000):
         deep = {"type": "array", "items": deep}
     assert [why for _, why in check_strict(strict(a=deep))] == ["nested deeper than 64 schemas"]
+
+
+@pytest.mark.parametrize(("lists", "problems"), [(63, []), (64, ["nested deeper than 64 schemas"])])
+def test_lists_may_be_nested_up_to_a_limit(lists: int, problems: list[str]) -> None:
+    deep: dict[str, Any] = {"type": "string"}
+    for _ in range(lists):
+        deep = {"type": "array", "items": deep}
+    assert [why for _, why in check_strict(strict(a=deep))] == problems
