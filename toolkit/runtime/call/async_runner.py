@@ -7,6 +7,7 @@ import inspect
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from functools import partial
 from itertools import groupby
+from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, cast
 
@@ -206,7 +207,10 @@ class AsyncRunner(View):
                 given = None
             if given is None:
                 arguments = call.arguments if text is None else text
+                began, deadline = monotonic(), self._options.deadline
                 message = await self._run(call.name, arguments, call.id, is_text=text is not None)
+                if deadline is not None:
+                    await message.show_within_async(began + deadline - monotonic())
             else:
                 message = await run(self, given, call.id)
             return await message.to_result_async(call.id)

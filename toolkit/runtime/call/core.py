@@ -346,7 +346,8 @@ class Core:
             consent=consent,
             output_check=self.context.output_check,
             input_schema=(lambda: self.catalog.input_schema(name)) if self.context.coerce else None,
-            looks_at_signal=parts is not None and is_own_sync_handler(parts.run),
+            # Ours do, but what an application puts in the place of a store may wait for anything.
+            looks_at_signal=parts is not None and not self.context.overrides and is_own_sync_handler(parts.run),
             message=self.catalog.message(info),
             form=self._form(info, parts, output),
             input=self.catalog.reader(info, "Input"),

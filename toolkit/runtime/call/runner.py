@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from pydantic import BaseModel
@@ -211,7 +212,10 @@ class Runner(View, Closeable):
                 given = None
             if given is None:
                 arguments = call.arguments if text is None else text
+                began, deadline = monotonic(), self._options.deadline
                 message = self._run(call.name, arguments, call.id, is_text=text is not None)
+                if deadline is not None:
+                    message.show_within(began + deadline - monotonic())
             else:
                 message = run(self, given, call.id)
             return message.to_result(call.id)

@@ -286,7 +286,10 @@ class ToolContext:
             self._is_used = True
             from toolkit.runtime.output.contained_writer import ContainedWriter
 
-            self._writer = ContainedWriter(self._core.output_cache, self.session_id, self.tool_name)
+            signal = self.signal
+            self._writer = ContainedWriter(
+                self._core.output_cache, self.session_id, self.tool_name, lambda: signal.remaining
+            )
         return self._writer
 
     def _drop_output(self) -> None:

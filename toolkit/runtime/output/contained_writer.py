@@ -14,6 +14,7 @@ from toolkit.runtime.output.cache.interface import CountingWriter, OutputCache, 
 from toolkit.runtime.stores.waiting import (
     MAX_SECONDS,
     in_event_loop,
+    seconds_for_store,
     start_store,
     too_slow,
     use_store,
@@ -35,8 +36,11 @@ class ContainedWriter(CountingWriter):
     What an async handler writes goes through a queue that a thread works off: writing may wait for a disk or a server.
     """
 
-    def __init__(self, cache: Callable[[], OutputCache], session_id: str, tool: str) -> None:
+    def __init__(
+        self, cache: Callable[[], OutputCache], session_id: str, tool: str, seconds_left: Callable[[], float | None]
+    ) -> None:
         super().__init__()
+        self._seconds_left: Final = seconds_left
         self._open_cache: Final = cache
         self._session_id: Final = session_id
         self._tool: Final = tool
@@ -62,7 +66,7 @@ class ContainedWriter(CountingWriter):
     def finish(self) -> str | None:
         if self._is_open:
             self._is_open = False
-            self._contain(lambda: use_store(self._complete))
+            self._contain(lambda: use_store(self._complete, seconds_for_store(self._seconds_left())))
         return self._ref
 
     async def finish_async(self) -> None:
@@ -70,7 +74,7 @@ class ContainedWriter(CountingWriter):
         if self._is_open:
             self._is_open = False
             try:
-                await use_store_async(self._complete)
+                await use_store_async(self._complete, seconds_for_store(self._seconds_left()))
             except Exception as error:
                 self._lose(error)
 
@@ -157,7 +161,7 @@ class ContainedWriter(CountingWriter):
 
     def _wait_until(self, is_so: Callable[[], bool]) -> None:
         if not self._changed.wait_for(lambda: is_so() or self.problem is not None, MAX_SECONDS):
-            raise too_slow()
+            raise too_slow(MAX_SECONDS)
 
 
 NOT_KEPT: Final = "the output cache did not keep it; the log of the cache says why"

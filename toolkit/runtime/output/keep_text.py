@@ -71,10 +71,17 @@ class TextKeeper:
             return True
         return self._limit is not None and (streamed is not None or len(text) <= self._limit // _MAX_BYTES)
 
-    def show(self, text: str, streamed: StreamedOutput | None, media: tuple[ContentBlock, ...]) -> ShownText:
+    def show(
+        self,
+        text: str,
+        streamed: StreamedOutput | None,
+        media: tuple[ContentBlock, ...],
+        left: float | None = None,
+    ) -> ShownText:
         """Returns the text as the model should read it; keeps the whole text if that is only a part of it.
 
-        Never fails: what the cache raises costs the ref, and is reported in ``problem``.
+        Never fails: what the cache raises costs the ref, and is reported in ``problem``. So does a cache that takes longer
+        than the call has ``left``.
         """
         if streamed is None and not media and len(text) < WORTH_KEEPING:
             return ShownText(text, None, False)
@@ -91,7 +98,7 @@ class TextKeeper:
             return ShownText(shown, streamed.ref, True, streamed.problem)
         if not fit_text(text, limit).cut_bytes:
             return ShownText(text, None, False, None, True)
-        ref, problem = self._put_contained(text, media)
+        ref, problem = self._put_contained(text, media, left)
         return ShownText(shorten(text, limit, ref), ref, True, problem)
 
     def keep(self, shown: ShownText, media: tuple[ContentBlock, ...]) -> ShownText:
@@ -113,13 +120,15 @@ class TextKeeper:
             return TEXT_LIMIT
         return self._limit
 
-    def _put_contained(self, text: str, media: tuple[ContentBlock, ...]) -> tuple[str | None, str | None]:
+    def _put_contained(
+        self, text: str, media: tuple[ContentBlock, ...], left: float | None = None
+    ) -> tuple[str | None, str | None]:
         """The ref, or why there is none."""
         from toolkit.runtime.output.contained_writer import NOT_KEPT, report_lost
-        from toolkit.runtime.stores.waiting import use_store
+        from toolkit.runtime.stores.waiting import seconds_for_store, use_store
 
         try:
-            ref = use_store(lambda: self._put(self._cache(), text, media))
+            ref = use_store(lambda: self._put(self._cache(), text, media), seconds_for_store(left))
         except Exception as error:
             return None, report_lost(self._tool_name, error)
         return ref, NOT_KEPT if ref is None else None

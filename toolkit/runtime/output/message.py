@@ -143,7 +143,16 @@ class ToolMessage(Generic[NameT_co, ContentT_co]):
         await self._show_async()
         return self.to_result(tool_call_id)
 
-    async def _show_async(self) -> None:
+    def show_within(self, left: float) -> None:
+        """Makes the text now, while the call that returns it still has so many seconds."""
+        if self._shown is None and self._form.keeper is not None:
+            self._shown = self._keep(self._words(), left)
+
+    async def show_within_async(self, left: float) -> None:
+        """The same, awaited."""
+        await self._show_async(left)
+
+    async def _show_async(self, left: float | None = None) -> None:
         """Does what ``_show`` does; waits for the output cache in another thread."""
         keeper = self._form.keeper
         if self._shown is not None or keeper is None:
@@ -155,7 +164,7 @@ class ToolMessage(Generic[NameT_co, ContentT_co]):
             return
         from toolkit.runtime.stores.waiting import use_store_async
 
-        self._shown = await use_store_async(lambda: self._keep(words))
+        self._shown = await use_store_async(lambda: self._keep(words, left))
 
     def _words(self) -> str:
         """The whole text."""
@@ -166,11 +175,11 @@ class ToolMessage(Generic[NameT_co, ContentT_co]):
             self._shown = self._keep(self._words())
         return self._shown
 
-    def _keep(self, words: str) -> ShownText:
+    def _keep(self, words: str, left: float | None = None) -> ShownText:
         keeper, streamed = self._form.keeper, None if self._reported is None else self._reported.streamed
         if keeper is None:
             return ShownText(words, None if streamed is None else streamed.ref, False)
-        return keeper.show(words, streamed, self._media())
+        return keeper.show(words, streamed, self._media(), left)
 
     def _own_text(self) -> str:
         """The whole text of the content, if the tool has no text form of its own."""

@@ -19,6 +19,8 @@ T = TypeVar("T")
 
 MAX_SECONDS: Final = 30.0
 """How long the toolkit waits for one operation of a store. Stores have shorter limits of their own."""
+_SECONDS_FOR_AN_END: Final = 0.25
+"""How long at least, where the deadline of a call is near or has passed: the call has happened."""
 
 _threads: Final = Workers(max_threads=32)
 _loop: Final = LoopThread()
@@ -35,25 +37,30 @@ def start_store(work: Callable[[], T]) -> Future[T]:
     return _threads.submit(work)
 
 
-def use_store(work: Callable[[], T]) -> T:
+def seconds_for_store(left: float | None) -> float:
+    """How long a call waits for a store that still has so many seconds; None if it has no deadline."""
+    return MAX_SECONDS if left is None else min(MAX_SECONDS, max(_SECONDS_FOR_AN_END, left))
+
+
+def use_store(work: Callable[[], T], seconds: float = MAX_SECONDS) -> T:
     """The result of work with a store; raises ``ToolFailed`` if it takes too long."""
     running = start_store(work)
     try:
-        return running.result(MAX_SECONDS)
+        return running.result(seconds)
     except TimeoutError:
         if running.done():
             raise
         _threads.abandon(running)
-        raise too_slow() from None
+        raise too_slow(seconds) from None
 
 
-async def use_store_async(work: Callable[[], T]) -> T:
+async def use_store_async(work: Callable[[], T], seconds: float = MAX_SECONDS) -> T:
     """The same, awaited."""
     running = start_store(work)
-    done, _ = await asyncio.wait({asyncio.wrap_future(running)}, timeout=MAX_SECONDS)
+    done, _ = await asyncio.wait({asyncio.wrap_future(running)}, timeout=seconds)
     if not done:
         _threads.abandon(running)
-        raise too_slow()
+        raise too_slow(seconds)
     return running.result()
 
 
@@ -78,7 +85,7 @@ def wait_for(answer: Any) -> Any:
         if running.done():
             raise
         stop()
-        raise too_slow() from None
+        raise too_slow(MAX_SECONDS) from None
 
 
 def is_async_store(store: Any) -> bool:
@@ -107,6 +114,6 @@ def as_blocking(store: Any) -> Any:
     return BlockingStore(store) if is_async_store(store) else store
 
 
-def too_slow() -> ToolFailed:
+def too_slow(seconds: float) -> ToolFailed:
     """The error for a store that does not answer."""
-    return ToolFailed("IO", f"the store did not answer within {MAX_SECONDS:g} s")
+    return ToolFailed("IO", f"the store did not answer within {seconds:.3g} s")
