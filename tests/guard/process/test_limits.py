@@ -291,7 +291,14 @@ print(json.dumps(ended))
 
 
 @nobody.only_root
-@pytest.mark.parametrize(("sandbox", "carrier"), [("full", "own"), ("full", "bubblewrap"), ("reduced", "auto")])
+@pytest.mark.parametrize(
+    ("sandbox", "carrier"),
+    [
+        ("full", "own"),
+        pytest.param("full", "bubblewrap", marks=pytest.mark.whole),
+        pytest.param("reduced", "auto", marks=pytest.mark.whole),
+    ],
+)
 def test_the_limits_as_another_user(sandbox: str, carrier: str) -> None:
     """What a process may learn about others depends on its user: root may read more of /proc."""
     if carrier == "bubblewrap":

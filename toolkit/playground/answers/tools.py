@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.cli.tools.signature import example_arguments, python_signature
 from toolkit.guard.policy.hints import describe_hints
+from toolkit.runtime.call.offers import define, why_not_offered
 from toolkit.runtime.signatures.signature import ToolSignature, first_sentence
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def describe_tool(core: Core, name: str) -> dict[str, Any]:
     signature = core.catalog.signatures.of(name)
     return {
         **_summary(core, info),
-        "documentation": core.definition(info).description,
+        "documentation": define(core, info).description,
         "signature": python_signature(row) if "parameters" in row else _code_first_signature(signature),
         "classes": list(signature.classes),
         "inputSchema": row["inputSchema"],
@@ -56,7 +57,7 @@ def _summary(core: Core, info: ToolInfo) -> dict[str, Any]:
 
 def _decide_by_name(core: Core, info: ToolInfo) -> tuple[str, str]:
     """The decision about every call of a tool, or ``depends``: on what the call touches."""
-    refusal = core.why_not_offered(info)
+    refusal = why_not_offered(core, info)
     if refusal is not None:
         return "deny", refusal
     verdict = core.policy.admit(info.name, info.required)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from toolkit.errors import InvalidArguments, InvalidArgumentsType, ToolkitError
 from toolkit.playground.answers.python_line import python_line
 from toolkit.runtime.call.argument_text import parse_arguments
+from toolkit.runtime.call.offers import why_not_offered
 
 if TYPE_CHECKING:
     from toolkit.guard.policy.policy import SecurityPolicy, Verdict
@@ -19,7 +20,7 @@ def explain_call(core: Core, policy: SecurityPolicy[Any], name: str, text: str) 
 
     As in a call, a tool that is refused by name is refused whatever its arguments are. Nothing runs.
     """
-    refusal = core.why_not_offered(core.catalog.tools[name])
+    refusal = why_not_offered(core, core.catalog.tools[name])
     verdict = None if refusal is None else {"decision": "deny", "because": refusal, "considered": []}
     try:
         arguments = parse_arguments(text if text.strip() else "{}")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from pydantic import BaseModel
 
-from toolkit.errors import PolicyError, SetupError, ToolFailed, ToolNotAllowed, nearest
+from toolkit.errors import PolicyError, SetupError, ToolNotAllowed, nearest
 from toolkit.inject.plan import Given, Planner
 from toolkit.inject.scope import DependencyScope
 from toolkit.models.base import ToolModel
@@ -64,7 +64,6 @@ if TYPE_CHECKING:
     from toolkit.runtime.stores.approvals import ApprovalStore
     from toolkit.runtime.tracing.calls import TracedCalls, TracedRecord
     from toolkit.runtime.tracing.settings import Tracing
-    from toolkit.wire.definition import ToolDefinition
 
 _GIVEN: Final[dict[type, Given]] = {ToolContext: Given("call"), ToolkitContext: Given("run")}
 _FILE_PERMISSIONS: Final = frozenset({"read", "write"})
@@ -325,7 +324,7 @@ class Core:
             if original is None:
                 raise steps.not_found(name, self.catalog.tools)
             return self.resolve(original)
-        refusal, always = self._admission(info)
+        refusal, always = self.admission(info)
         parts = self.handlers.get(name)
         granted = frozenset((*info.required, *self._granted_options(info)))
         kinds = self._touched_kinds(info)
@@ -452,7 +451,7 @@ class Core:
         for parts in self.handlers.load_all():
             self.planner.needs_of(parts.run, skip=GIVEN_PARAMETERS)
 
-    def _admission(self, info: ToolInfo) -> tuple[str | None, Verdict | None]:
+    def admission(self, info: ToolInfo) -> tuple[str | None, Verdict | None]:
         """Why every call of the tool is refused, or None; and the verdict that allows every call, or None."""
         missing = [word for word in info.required if word not in self.context.permissions]
         if missing:
@@ -493,57 +492,6 @@ class Core:
         if "execute" not in tool.granted:
             return None
         return self.guards.process.tier if self.handlers.is_sandboxed(tool.name) else NO_SANDBOX
-
-    # -- what a model is offered ---------------------------------------------------------------------------------------
-
-    def allowed_tools(self) -> list[ToolDefinition]:
-        """Definitions of the tools that the policy may allow, in catalog order."""
-        return [self.definition(info) for info in self.offered_tools()]
-
-    def offered_tools(self) -> list[ToolInfo]:
-        """The tools that the policy may allow, in catalog order."""
-        return [info for info in self.catalog.tools.values() if self.why_not_offered(info) is None]
-
-    def why_not_offered(self, info: ToolInfo) -> str | None:
-        """Why no call of a tool can succeed, or None."""
-        if info.name not in self.handlers:
-            return f"{info.name!r} has no handler in this toolkit"
-        if self._cannot_write(info):
-            return f"{info.name!r} writes files, and this context is read-only"
-        try:
-            return self._admission(info)[0]
-        except ToolFailed as error:
-            if error.reason == "SYSTEM":  # it may be gone when the tool is called
-                return None
-            raise
-
-    def describe(self) -> str:
-        """How many tools the policy may allow, and where they work. Starts nothing: tools that need a sandbox count."""
-        tools = self.catalog.tools.values()
-        allowed = sum(info.name in self.handlers and self._may_be_allowed(info) for info in tools)
-        closed = ", closed" if self.resources.is_closed else ""
-        return f"{allowed} of {len(tools)} tools allowed, workspace {self.context.workspace!r}{closed}"
-
-    def _may_be_allowed(self, info: ToolInfo) -> bool:
-        if self._cannot_write(info) or not self.context.permissions.issuperset(info.required):
-            return False
-        verdict = self.policy.admit(info.name, info.required)
-        return verdict is None or verdict.decision in ("allow", "ask" if self.context.approver else "allow")
-
-    def _cannot_write(self, info: ToolInfo) -> bool:
-        """Whether a tool must write in a context that is read-only."""
-        return self.context.mode == "read-only" and "write" in info.required
-
-    def definition(self, info: ToolInfo) -> ToolDefinition:
-        """What a model is told about a tool: name, description and schema."""
-        from toolkit.runtime.catalog.schema_marks import strip_marks
-        from toolkit.spec.description import fill_placeholders
-        from toolkit.wire.definition import ToolDefinition
-        from toolkit.wire.json_types import JsonObject
-
-        row = self.catalog.definitions[info.name]
-        text = fill_placeholders(row["longDescription"] or row["description"], self.context.workspace)
-        return ToolDefinition(info.name, text, JsonObject(strip_marks(row["inputSchema"])))
 
 
 def _refuse_unknown_limits(limits: Concurrency, known: Collection[str]) -> None:

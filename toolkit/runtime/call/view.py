@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self, TypeVa
 
 from toolkit.errors import SetupError
 from toolkit.runtime.call.core import Core
+from toolkit.runtime.call.offers import allowed_tools, define, describe
 from toolkit.runtime.context.toolkit_context import ToolkitContext, check_deadline
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ class View:
                 self._runs = core.runs if self._own_loop else core.runs_async
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {self._core.describe()}>"
+        return f"<{type(self).__name__}: {describe(self._core)}>"
 
     @property
     def load(self) -> Load:
@@ -123,7 +124,7 @@ class View:
 
     def get_allowed_tools(self) -> list[ToolDefinition]:
         """Definitions of the tools that the policy may allow, in catalog order: what to offer a model."""
-        return self._core.allowed_tools()
+        return allowed_tools(self._core)
 
     def signatures(self, names: Iterable[str] | None = None, *, budget: int | None = None) -> str:
         """These tools, or all that the policy may allow, as typed Python functions: text for the prompt of a model.
@@ -137,7 +138,7 @@ class View:
     def search_tools(self, query: str, *, limit: int = 10) -> list[ToolDefinition]:
         """Definitions of the tools that share words with the query, the best first: what to offer when there are many."""
         found = self._tool_texts().search(query, limit)
-        return [self._core.definition(self._core.catalog.tools[match.name]) for match in found]
+        return [define(self._core, self._core.catalog.tools[match.name]) for match in found]
 
     def _tool_texts(self) -> ToolTexts:
         from toolkit.runtime.signatures.tool_texts import ToolTexts

@@ -25,6 +25,7 @@ from typing import Any, Final, TypeAlias, overload
 from toolkit.errors import SetupError, ToolNotFound
 from toolkit.guard.permission import ALL_PERMISSIONS, Permission
 from toolkit.runtime.call import steps
+from toolkit.runtime.call.offers import allowed_tools
 from toolkit.runtime.catalog.pack import Pack
 from toolkit.runtime.closeable import AsyncCloseable
 from toolkit.runtime.context.progress import make_harmless
@@ -210,7 +211,7 @@ class RunnableTools(Sequence[RunnableTool], AsyncCloseable):
         self._shared = ToolContext.standalone(context, packs=tools.values())
         self._create_context = create_context
         self._on_result = None if on_result is None else make_harmless(on_result, "on_result")
-        allowed = {definition.name: definition for definition in self._shared._core.allowed_tools()}
+        allowed = {definition.name: definition for definition in allowed_tools(self._shared._core)}
         self._all = [RunnableTool(allowed[name], tool, self) for name, tool in tools.items() if name in allowed]
 
     @overload

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from toolkit.errors import ToolNotAllowed
 from toolkit.runtime.call import steps
+from toolkit.runtime.call.offers import offered_tools, why_not_offered
 from toolkit.runtime.signatures.prompt_text import prompt_text
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class ToolTexts:
     def __init__(self, core: Core) -> None:
         self._core: Final = core
         self._catalog: Final = core.catalog
-        self._offered: Final = {info.name: info for info in core.offered_tools()}
+        self._offered: Final = {info.name: info for info in offered_tools(core)}
 
     def signatures(self, names: Iterable[str] | None = None) -> list[ToolSignature]:
         """The signatures of these tools, or of all that the policy may allow, in the order of their names."""
@@ -49,7 +50,7 @@ class ToolTexts:
         info = self._catalog.tools.get(self._catalog.aliases.get(name, name))
         if info is None:
             raise steps.not_found(name, self._catalog.tools)
-        reason = None if info.name in self._offered else self._core.why_not_offered(info)
+        reason = None if info.name in self._offered else why_not_offered(self._core, info)
         if reason is not None:
             raise ToolNotAllowed(reason, tool_name=info.name)
         return info.name

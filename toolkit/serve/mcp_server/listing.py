@@ -9,6 +9,7 @@ from mcp_types import Tool, ToolAnnotations
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from toolkit.guard.policy.hints import effective_hints
+from toolkit.runtime.call.offers import define, offered_tools
 from toolkit.runtime.call.view import View, core_of
 from toolkit.runtime.catalog.schema_marks import strip_marks
 from toolkit.serve.setup.presets import says_what_it_does
@@ -22,7 +23,7 @@ def list_tools(toolkit: View, protocol_version: str) -> list[Tool]:
     """The tools to offer, in catalog order."""
     core = core_of(toolkit)
     rows = core.catalog.definitions
-    return [_as_mcp(core.definition(info), info, rows[info.name], protocol_version) for info in core.offered_tools()]
+    return [_as_mcp(define(core, info), info, rows[info.name], protocol_version) for info in offered_tools(core)]
 
 
 def _as_mcp(definition: ToolDefinition, info: ToolInfo, row: Mapping[str, Any], protocol_version: str) -> Tool:
