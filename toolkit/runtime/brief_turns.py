@@ -59,6 +59,14 @@ class BriefTurns:
         ticket = threading.Lock()
         ticket.acquire()
         self._waiting.append(ticket)
+        try:
+            return self._wait(ticket)
+        except BaseException:  # Ctrl-C: nobody would end the turn that this ticket gets
+            if not self._take_back(ticket):
+                self._end()
+            raise
+
+    def _wait(self, ticket: threading.Lock) -> bool:
         while not ticket.acquire(timeout=_PATIENCE):
             if self._turn.acquire(blocking=False):  # who had it did not come back
                 self._waiting.remove(ticket)
