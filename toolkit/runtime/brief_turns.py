@@ -5,7 +5,7 @@ files make such a call every few microseconds and wake each other each time, so 
 With turns, one of them goes on for a millisecond while the others sleep.
 
 A turn is only an offer: whoever waits goes on without one if no work has ended for 5 ms, on a slow disk for example. So
-nobody waits for work that is stuck, not even work that calls itself.
+nobody waits for work that is stuck, not even work that takes a turn inside its own.
 """
 
 from __future__ import annotations

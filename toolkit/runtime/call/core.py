@@ -154,10 +154,8 @@ class Core:
         from toolkit.runtime.stores.file_locks import FileLocks
         from toolkit.runtime.stores.keys import WRITE_LOCKS
 
-        scope, node = (
-            self.scope,
-            self.planner.node(WRITE_LOCKS),
-        )  # not this toolkit, which must be collected when unused
+        # Not this toolkit, which must be collected when nobody uses it.
+        scope, node = self.scope, self.planner.node(WRITE_LOCKS)
         return FileLocks(lambda: scope.resolve(node)).hold
 
     # -- the call path up to the run -------------------------------------------------------------------------------
