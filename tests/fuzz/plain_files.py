@@ -84,7 +84,8 @@ class PlainFiles:
 
     def remove_file(self, path: str) -> None:
         place = self._entry(path)
-        if self._nodes.get(place, DIRECTORY) == DIRECTORY:
+        # Who ends a path in "." means a directory.
+        if path.split("/")[-1] == "." or self._nodes.get(place, DIRECTORY) == DIRECTORY:
             raise Refusal("failed")
         del self._nodes[place]
 
