@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -94,9 +95,10 @@ def test_without_the_extra_the_error_says_what_to_install(tmp_path: Path, missin
 
 def test_it_listens_on_this_machine_only(tmp_path: Path) -> None:
     with playground(tmp_path) as running:
-        opened = {
-            os.readlink(f"/proc/{running.process.pid}/fd/{fd}") for fd in os.listdir(f"/proc/{running.process.pid}/fd")
-        }
+        opened = set()
+        for fd in Path(f"/proc/{running.process.pid}/fd").iterdir():
+            with suppress(FileNotFoundError):  # closed meanwhile
+                opened.add(os.readlink(fd))
         sockets = {name.removeprefix("socket:[").rstrip("]") for name in opened if name.startswith("socket:[")}
         listening = [
             row[1] for table in ("tcp", "tcp6")

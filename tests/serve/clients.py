@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import httpx
 import mcp_types as types
@@ -128,9 +128,18 @@ class StreamWatch(logging.Handler):
     def __init__(self) -> None:
         super().__init__(logging.DEBUG)
         self._opened: asyncio.Queue[None] = asyncio.Queue()
-        logger = logging.getLogger("mcp.client.streamable_http")
-        logger.setLevel(logging.DEBUG)
-        logger.addHandler(self)
+        self._logger = logging.getLogger("mcp.client.streamable_http")
+
+    def __enter__(self) -> Self:
+        self._level = self._logger.level
+        self._logger.setLevel(logging.DEBUG)
+        self._logger.addHandler(self)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """Other tests in this process count what is logged."""
+        self._logger.removeHandler(self)
+        self._logger.setLevel(self._level)
 
     def emit(self, record: logging.LogRecord) -> None:
         if record.getMessage() == "GET SSE connection established":

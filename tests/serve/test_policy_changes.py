@@ -100,8 +100,7 @@ def test_a_policy_that_cannot_be_used_changes_nothing_and_says_why(
         await listener.changes.get()
         assert await names(client) == ["glob"]
 
-    streams = StreamWatch()
-    with serving("--workspace", str(workspace), "--policy", str(policy)) as server:
+    with StreamWatch() as streams, serving("--workspace", str(workspace), "--policy", str(policy)) as server:
         server.talk(run, message_handler=listener.on_message, logging_callback=listener.on_log)
         _, said = server.stop()
     assert "the policy was not replaced, the earlier one stays in force: " in said and says in said

@@ -115,29 +115,33 @@ def test_a_note_reaches_whom_it_concerns_once_and_only_if_it_is_wanted(workspace
         return roots
 
     async def run() -> None:
-        alice, bob, streams = Listener(), Listener(), StreamWatch()
+        alice, bob = Listener(), Listener()
         first = Client(
             server.url, mode="legacy", list_roots_callback=roots_in("/home/alice"),
             logging_callback=alice.on_log, message_handler=alice.on_message,
         )  # fmt: skip
         second = Client(server.url, mode="legacy", logging_callback=bob.on_log, message_handler=bob.on_message)
-        async with second, first:
-            await first.list_tools()
-            await streams.wait_for(2)
-            await second.session.send_request(
-                types.SetLevelRequest(params=types.SetLevelRequestParams(level="emergency")), types.EmptyResult
-            )
-            assert "works in /home/alice" in str((await alice.messages.get()).data)
-            replace_file(policy, "[tools\n")
-            mistake = await alice.messages.get()
-            # The text names no file of this machine.
-            assert mistake.data == "the policy file has a mistake; the earlier policy stays in force"
-            replace_file(policy, '[tools]\nglob = "allow"\n')
-            await alice.changes.get()
-            await bob.changes.get()
-            for client in (first, second):  # an answer, behind everything that was sent before it
-                await client.list_tools(cache_mode="bypass")
-            assert alice.changes.empty() and bob.changes.empty() and bob.messages.empty()
+        with StreamWatch() as streams:
+            async with second, first:
+                await use(first, second, alice, bob, streams)
+
+    async def use(first: Client, second: Client, alice: Listener, bob: Listener, streams: StreamWatch) -> None:
+        await first.list_tools()
+        await streams.wait_for(2)
+        await second.session.send_request(
+            types.SetLevelRequest(params=types.SetLevelRequestParams(level="emergency")), types.EmptyResult
+        )
+        assert "works in /home/alice" in str((await alice.messages.get()).data)
+        replace_file(policy, "[tools\n")
+        mistake = await alice.messages.get()
+        # The text names no file of this machine.
+        assert mistake.data == "the policy file has a mistake; the earlier policy stays in force"
+        replace_file(policy, '[tools]\nglob = "allow"\n')
+        await alice.changes.get()
+        await bob.changes.get()
+        for client in (first, second):  # an answer, behind everything that was sent before it
+            await client.list_tools(cache_mode="bypass")
+        assert alice.changes.empty() and bob.changes.empty() and bob.messages.empty()
 
     with serving("--workspace", str(workspace), "--policy", str(policy)) as server:
         asyncio.run(asyncio.wait_for(run(), SECONDS))
