@@ -88,4 +88,6 @@ def test_what_a_killed_run_left_says_what_to_do_or_works(tmp_path: Path, is_firs
         project.generate()
         assert project.files() == wanted.files(), f"killed at step {step}"
     assert step > 10
-    assert seen >= ({"missing", "unfinished", "usable"} if is_first else {"unfinished", "usable"})
+    states = {"missing", "unfinished", "usable"} if is_first else {"unfinished", "usable"}
+    assert seen <= states
+    assert seen == states or not everything  # which steps leave which state varies with their order
