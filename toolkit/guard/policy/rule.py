@@ -71,12 +71,14 @@ class Rule(Generic[NameT]):
         self.host: Final = host
         self.justification: Final = justification
         self.condition: Final[Condition | None] = given[0] if given else None
-        self._matches_path: Final = None if path is None else _path_matcher(path, decision)
+        self._globs: Final = None if path is None or decision == "allow" else _globs(path)
+        self._matches_path: Final = None if path is None else _path_matcher(path, self._globs)
         self._words: Final = () if command is None else _command_words(command, decision)
         self.host_pattern: Final = None if host is None else _host_pattern(host)
-        self.ask_rule: Final = _ask_rule(path, self.because) if path is not None and decision == "ask" else None
+        self.ask_rule: Final = (
+            None if self._globs is None or decision == "deny" else _ask_rule(self._globs, self.because)
+        )
         """The rule as the sandbox enforces it, if it asks about paths."""
-        self._denied_places: Final = _globs(path) if path is not None and decision == "deny" else None
         self._check_examples(match, not_match)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -111,9 +113,9 @@ class Rule(Generic[NameT]):
 
     def _concerns(self, place: LocatedPath) -> bool:
         """For deny and ask: whether the rule matches where a path leads, or a name on the way."""
-        if self._denied_places is not None:
-            return self._denied_places.cover(place.forms)
-        return self.ask_rule is not None and self.ask_rule.concerns(place)
+        if self.ask_rule is not None:
+            return self.ask_rule.concerns(place)
+        return self._globs is not None and self._globs.cover(place.forms)
 
     def allows_path(self, path: str) -> bool:
         return self._matches_path is not None and self._matches_path(path)
@@ -204,37 +206,46 @@ def _check_lists(values: Mapping[str, object]) -> None:
 # Most policies name tools only. What conditions need is imported by the rules that have one.
 
 
-def _ask_rule(path: str, because: str) -> AskRule:
+def _ask_rule(globs: Globs, because: str) -> AskRule:
     from toolkit.guard.fs.consent import AskRule
 
-    return AskRule(_globs(path), because)
+    return AskRule(globs, because)
 
 
-def _globs(path: str) -> Globs:
+def _globs(pattern: str) -> Globs:
+    """The pattern as rules that deny or ask compare it: it matches too much rather than too little."""
     from toolkit.guard.fs.deny_globs import Globs
 
-    return Globs([path])
-
-
-def _path_matcher(pattern: str, decision: Decision) -> Callable[[str], bool]:
-    """Allow compares exactly; deny and ask match too much rather than too little."""
-    from toolkit.guard.fs.deny_globs import Forms, Globs, fold_all
-    from toolkit.guard.fs.path import split_names
-    from toolkit.guard.policy.allow_globs import compile_exact
-
-    if pattern.startswith("~/"):
-        raise PolicyError(f"the pattern {pattern!r} begins with '~', which is not expanded; write the absolute path")
+    _refuse_home(pattern)
     try:
-        if decision == "allow":
-            return compile_exact(pattern)
-        globs = Globs([pattern])
+        return Globs([pattern])
     except SetupError as error:
         raise PolicyError(str(error)) from None
 
-    def matches(path: str) -> bool:
-        return globs.cover(Forms([fold_all(split_names(path))], []))
 
-    return matches
+def _path_matcher(pattern: str, globs: Globs | None) -> Callable[[str], bool]:
+    """Compares the text of a path: with ``globs``, or exactly for a rule that allows."""
+    if globs is None:
+        return _exact_matcher(pattern)
+    from toolkit.guard.fs.deny_globs import Forms, fold_all
+    from toolkit.guard.fs.path import split_names
+
+    return lambda path: globs.cover(Forms([fold_all(split_names(path))], []))
+
+
+def _exact_matcher(pattern: str) -> Callable[[str], bool]:
+    from toolkit.guard.policy.allow_globs import compile_exact
+
+    _refuse_home(pattern)
+    try:
+        return compile_exact(pattern)
+    except SetupError as error:
+        raise PolicyError(str(error)) from None
+
+
+def _refuse_home(pattern: str) -> None:
+    if pattern.startswith("~/"):
+        raise PolicyError(f"the pattern {pattern!r} begins with '~', which is not expanded; write the absolute path")
 
 
 def _host_pattern(text: str) -> HostPattern:

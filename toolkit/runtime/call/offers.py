@@ -1,4 +1,4 @@
-"""What a toolkit offers a model: the tools of which some call may succeed, and what it is told about each."""
+"""Which tools a toolkit offers to a model, and how it describes them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def why_not_offered(core: Core, info: ToolInfo) -> str | None:
 
 
 def define(core: Core, info: ToolInfo) -> ToolDefinition:
-    """What a model is told about a tool: name, description and schema."""
+    """The definition of a tool for a model: name, description and schema."""
     from toolkit.runtime.catalog.schema_marks import strip_marks
     from toolkit.spec.description import fill_placeholders
     from toolkit.wire.definition import ToolDefinition

@@ -71,7 +71,10 @@ class View:
         try:
             core = Core(catalog, allowed, packs, own_loop=self._own_loop)
         except OSError as error:
-            raise SetupError(f"the toolkit cannot be opened: the system says {error.strerror or error}") from error
+            raise SetupError(
+                f"the toolkit in {allowed.workspace!r} cannot be opened: the system says {error.strerror or error};"
+                " check the workspace and the state directory, and try again"
+            ) from error
         self._start(core)
 
     @classmethod
