@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
-from itertools import count
+import itertools
 from typing import Any, Final
 
 from toolkit.adapters.argument_text import compact
@@ -105,7 +105,7 @@ def _name_documents(turns: list[JsonDict]) -> list[JsonDict]:
 
 
 def _free_name(wanted: str | None, taken: set[str]) -> str:
-    forms = (f"document {number}" if wanted is None else f"{wanted[:190]} ({number + 1})" for number in count(1))
+    forms = (f"document {number}" if wanted is None else f"{wanted[:190]} ({number + 1})" for number in itertools.count(1))
     return next(name for name in forms if name not in taken)
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from toolkit.adapters.anthropic.encode import encode_tools
+from toolkit.adapters.anthropic.encode import encode_tools as encode_for_anthropic
 from toolkit.adapters.lint.remark import SCHEMA, Remark
 from toolkit.adapters.lint.strict import strict_remarks
 from toolkit.adapters.plain_json import JsonDict
@@ -20,7 +20,7 @@ _NOT_AT_THE_ROOT: Final = ("anyOf", "oneOf", "allOf")
 
 
 def lint_anthropic(definition: ToolDefinition) -> list[Remark]:
-    [sent] = encode_tools([definition])
+    [sent] = encode_for_anthropic([definition])
     remarks = []
     if sent["name"] != definition.name:
         remarks.append(Remark("renamed", "/name", f"sent as {sent['name']!r}"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from toolkit.adapters.gemini.content import sent_name
+from toolkit.adapters.gemini.content import sent_name as name_for_gemini
 from toolkit.adapters.gemini.schema import to_openapi
 from toolkit.adapters.lint.remark import SCHEMA, Effect, Remark, quote
 from toolkit.jsonschema.pointer import join_pointer
@@ -19,7 +19,7 @@ _EFFECTS: Final[dict[str, tuple[Effect, str]]] = {
 
 def lint_gemini(definition: ToolDefinition) -> list[Remark]:
     remarks = []
-    name = sent_name(definition.name)
+    name = name_for_gemini(definition.name)
     if name != definition.name:
         remarks.append(Remark("renamed", "/name", f"sent as {name!r}"))
 

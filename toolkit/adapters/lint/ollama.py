@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from toolkit.adapters.lint.remark import SCHEMA, Remark, quote
-from toolkit.adapters.ollama.encode import encode_tools
+from toolkit.adapters.ollama.encode import encode_tools as encode_for_ollama
 from toolkit.adapters.plain_json import JsonDict
 from toolkit.jsonschema.pointer import join_pointer
 from toolkit.wire.definition import ToolDefinition
@@ -18,7 +18,7 @@ _SILENT: Final = frozenset({"$schema", "$id", "$comment", "title"})
 
 
 def lint_ollama(definition: ToolDefinition) -> list[Remark]:
-    [sent] = encode_tools([definition])
+    [sent] = encode_for_ollama([definition])
     remarks = []
     name = sent["function"]["name"]
     if name != definition.name:

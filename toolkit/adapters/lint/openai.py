@@ -6,7 +6,7 @@ from typing import Final
 
 from toolkit.adapters.lint.remark import SCHEMA, Remark
 from toolkit.adapters.lint.strict import strict_remarks
-from toolkit.adapters.openai_chat.encode import sent_name
+from toolkit.adapters.openai_chat.encode import sent_name as name_for_openai
 from toolkit.adapters.plain_json import JsonDict
 from toolkit.adapters.strict import to_strict
 from toolkit.adapters.strict.rules import takes_pattern
@@ -20,7 +20,7 @@ _NOT_AT_THE_ROOT: Final = ("anyOf", "oneOf", "allOf", "enum", "not")
 
 def lint_openai(definition: ToolDefinition) -> list[Remark]:
     remarks = []
-    name = sent_name(definition.name)
+    name = name_for_openai(definition.name)
     if name != definition.name:
         remarks.append(Remark("renamed", "/name", f"sent as {name!r}"))
     if len(definition.description) > MAX_DESCRIPTION:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import pytest
 
 from toolkit.errors import ToolFailed
@@ -9,7 +11,7 @@ from toolkit.runtime.stores.waiting import as_blocking
 from toolkit.stores import ApprovalStore, AsyncApprovalStore
 from toolkit.testing.store_laws.many_callers import ODD_NAMES, call_at_once, wait_until
 
-_HOUR = 3600.0
+_HOUR: Final = 3600.0
 
 
 class ApprovalStoreLaws:

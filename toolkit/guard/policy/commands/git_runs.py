@@ -8,7 +8,7 @@ Limit: hooks, and what the configuration of a repository names, are not seen.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -104,5 +104,5 @@ def _names_program(subcommand: str, word: str) -> bool:
     return len(option) > len("--") and any(full.startswith(option) for full in _OPAQUE_OPTIONS)
 
 
-def _has_unknown_words(words: Sequence[str]) -> bool:
+def _has_unknown_words(words: Iterable[str]) -> bool:
     return any(UNKNOWN_WORDS in word for word in words)
