@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 
 from toolkit.codegen.schema.document import Document
 from toolkit.codegen.schema.flatten import flatten
-from toolkit.spec.checks.keywords import find_misspelt_hints, find_misspelt_keywords
+from toolkit.schema.checks import find_misspelt_hints, find_misspelt_keywords
+from toolkit.schema.problems import Finding, extend_pointer
+from toolkit.schema.spec import ToolSpec
 from toolkit.spec.lint import estimate_tokens, lint_spec
-from toolkit.spec.model import ToolSpec
-from toolkit.spec.problems import Finding, extend_pointer
 
 
 def schema_mistakes(spec: ToolSpec) -> list[Finding]:

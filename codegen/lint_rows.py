@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolkit.codegen.lint import imported_findings, schema_findings, schema_mistakes
+from toolkit.schema.problems import Finding, extend_pointer
 from toolkit.spec.lint import lint_spec
 from toolkit.spec.places.locate import locate
-from toolkit.spec.problems import Finding, extend_pointer
 
 if TYPE_CHECKING:
     from toolkit.adapters.lint import Target
-    from toolkit.spec.model import ToolSpec
+    from toolkit.schema.spec import ToolSpec
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from toolkit.codegen.package.fixed_names import TAKEN_CLASSES
-from toolkit.spec.problems import Finding, below, is_misspelt, unknown_key
+from toolkit.schema.problems import Finding, below, is_misspelt, unknown_key
 
 _POINTER: Final = "/tool/toolkit/profiles"
 _KEYS: Final = ("tools", "policy")

@@ -15,8 +15,8 @@ from toolkit.codegen.imports.settings_reader import read_imports
 from toolkit.codegen.package.fixed_names import TAKEN_CLASSES
 from toolkit.codegen.profile_settings import ProfileSettings, read_profiles
 from toolkit.errors import SetupError
-from toolkit.spec.files import SUFFIXES, decode
-from toolkit.spec.problems import Finding, Unreadable, below, is_misspelt, unknown_key
+from toolkit.schema.problems import Finding, Unreadable, below, is_misspelt, unknown_key
+from toolkit.schema.spec_files import SUFFIXES, decode
 
 _KEYS: Final = ("specs", "functions", "package", "class", "include", "packs", "imports", "formats", "profiles")
 _FORMATS: Final = ("text", "rich")

@@ -183,8 +183,8 @@ else:
     __all__, __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            "toolkit.generated": """create_agent_toolkit create_async_agent_toolkit Toolkit AsyncToolkit
-                ToolkitContext SecurityPolicy Rule""",
+            "toolkit.generated": """create_agent_toolkit create_async_agent_toolkit Toolkit AsyncToolkit ToolkitContext
+                SecurityPolicy Rule""",
             "toolkit.wire": "ToolCall ToolResult ToolDefinition JsonObject",
             "toolkit.calls": "ToolMessage",
             "toolkit.errors": "ToolkitError ToolFailed",
@@ -195,23 +195,22 @@ else:
             "toolkit.generated": "AnyToolCall AnyToolMessage ToolName is_tool_name parse_call",
             "toolkit.approvals": "ApprovalPending ApprovalRequest Approve Deny Edit Respond Suspend SuspendedCall",
             "toolkit.calls": "CancelSignal Concurrency Load OMIT Omit ParsedCall Progress Tracing",
-            "toolkit.errors": """ActionNeeded AnswerCutOff AnswerFailed AnswerFiltered AnswerRefused ErrorCode
-                FailureReason GenerationError InternalError InvalidArguments InvalidArgumentsType Overloaded PolicyError
+            "toolkit.errors": """ActionNeeded AnswerCutOff AnswerFailed AnswerFiltered AnswerRefused ErrorCode FailureReason
+                GenerationError InternalError InvalidArguments InvalidArgumentsType Overloaded PolicyError
                 RunCancelled RunError RunLimitReached SandboxViolation SetupError SpecError ToolCancelled
                 ToolNotAllowed ToolNotFound ToolTimeout""",
-            "toolkit.functions": """DynamicContext DynamicPolicy DynamicRule FunctionTool LazyTool RunnableTool
-                RunnableTools StandaloneContext""",
-            "toolkit.guard": "CommandLimits Decision Network Permission Permissions Preview SandboxFS SandboxPath Verdict",
+            "toolkit.functions": """DynamicContext DynamicPolicy DynamicRule FunctionTool LazyTool RunnableTool RunnableTools
+                StandaloneContext""",
+            "toolkit.guard": """CommandLimits Decision Network Permission Permissions Preview SandboxFS SandboxPath Verdict""",
             "toolkit.handlers": "Handler HandlerParts Pack PackSource",
             "toolkit.history": "fit_history repair_history validate_history",
             "toolkit.loop": """AsyncDriver AsyncStreamingDriver Conversation Driver RunLimits StreamingDriver run run_async
                 stream_run stream_run_async""",
-            "toolkit.programs": """AsyncProgramSession ProgramCall ProgramError ProgramResult ProgramSession
-                ProgramSettings""",
+            "toolkit.programs": """AsyncProgramSession ProgramCall ProgramError ProgramResult ProgramSession ProgramSettings""",
             "toolkit.stores": """FileOutputCache FileTodoStore MemoryTodoStore OUTPUT_CACHE OutputCache OutputWriter
                 SUBAGENT_RUNNER SubagentRequest SubagentResult SubagentRunner TODO_STORE Todo TodoStore""",
-            "toolkit.wire": """AssistantToolCallMessage AsyncStreamResult ChatMessage ContentBlock ContentOutput
-                NamedTool NativeChoice NativeTool QueryOptions QueryResult StreamResult TextMessage ToolChoice
+            "toolkit.wire": """AssistantToolCallMessage AsyncStreamResult ChatMessage ContentBlock ContentOutput NamedTool
+                NativeChoice NativeTool QueryOptions QueryResult StreamResult TextMessage ToolChoice
                 ToolResultMessage Usage has_tool_calls is_tool_result""",
         },
         submodules="""adapters approvals calls codegen errors fleet functions generated guard handlers history loop programs

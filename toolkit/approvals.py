@@ -3,14 +3,14 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from toolkit.runtime.approvals import ApprovalPending as ApprovalPending
+    from toolkit.runtime.approvals import Suspend as Suspend
+    from toolkit.runtime.approvals import SuspendedCall as SuspendedCall
     from toolkit.runtime.call.approval import ApprovalRequest as ApprovalRequest
     from toolkit.runtime.call.approval import Approve as Approve
     from toolkit.runtime.call.approval import Deny as Deny
     from toolkit.runtime.call.approval import Edit as Edit
     from toolkit.runtime.call.approval import Respond as Respond
-    from toolkit.runtime.call.suspended import ApprovalPending as ApprovalPending
-    from toolkit.runtime.call.suspended import Suspend as Suspend
-    from toolkit.runtime.call.suspended import SuspendedCall as SuspendedCall
 else:
     from toolkit.lazy_exports import lazy_exports
 
@@ -18,6 +18,6 @@ else:
         __name__,
         {
             "toolkit.runtime.call.approval": "ApprovalRequest Approve Deny Edit Respond",
-            "toolkit.runtime.call.suspended": "ApprovalPending Suspend SuspendedCall",
+            "toolkit.runtime.approvals": "ApprovalPending Suspend SuspendedCall",
         },
     )

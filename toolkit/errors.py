@@ -38,7 +38,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias, get_args
 
 if TYPE_CHECKING:
-    from toolkit.spec.problems import Finding
+    from toolkit.schema.problems import Finding
     from toolkit.wire.conversation import Conversation
     from toolkit.wire.query import QueryResult
 

@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     from toolkit.runtime.functions.define import define_tool as define_tool
     from toolkit.runtime.functions.define import tool as tool
     from toolkit.runtime.functions.lazy import LazyTool as LazyTool
-    from toolkit.runtime.functions.registry import RunnableTool as RunnableTool
-    from toolkit.runtime.functions.registry import RunnableTools as RunnableTools
-    from toolkit.runtime.functions.registry import ToolRegistry as ToolRegistry
     from toolkit.runtime.functions.standalone import StandaloneContext as StandaloneContext
+    from toolkit.runtime.registry import RunnableTool as RunnableTool
+    from toolkit.runtime.registry import RunnableTools as RunnableTools
+    from toolkit.runtime.registry import ToolRegistry as ToolRegistry
 else:
     from toolkit.lazy_exports import lazy_exports
 
@@ -22,7 +22,7 @@ else:
         {
             "toolkit.runtime.functions.define": "tool define_tool FunctionTool",
             "toolkit.runtime.functions.lazy": "LazyTool",
-            "toolkit.runtime.functions.registry": "ToolRegistry RunnableTool RunnableTools",
+            "toolkit.runtime.registry": "ToolRegistry RunnableTool RunnableTools",
             "toolkit.runtime.functions.standalone": "StandaloneContext",
             "toolkit.runtime.context.dynamic": "DynamicContext DynamicPolicy DynamicRule",
         },

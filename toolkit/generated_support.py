@@ -17,11 +17,6 @@ if TYPE_CHECKING:
     from toolkit.models.base import DeclaredBySome as DeclaredBySome
     from toolkit.models.base import Exact as Exact
     from toolkit.models.base import ToolModel as ToolModel
-    from toolkit.models.formats import WireDate as WireDate
-    from toolkit.models.formats import WireDateTime as WireDateTime
-    from toolkit.models.formats import WireTime as WireTime
-    from toolkit.models.formats import WireUrl as WireUrl
-    from toolkit.models.formats import WireUUID as WireUUID
     from toolkit.models.root import ToolRootModel as ToolRootModel
     from toolkit.packs.functions import FunctionTools as FunctionTools
     from toolkit.packs.mcp.pack import McpTool as McpTool
@@ -31,15 +26,10 @@ if TYPE_CHECKING:
     from toolkit.packs.openapi.pack import ApiOperation as ApiOperation
     from toolkit.packs.openapi.pack import ApiService as ApiService
     from toolkit.packs.openapi.pack import api_pack as api_pack
-    from toolkit.runtime.call.async_runner import AsyncRunner as AsyncRunner
-    from toolkit.runtime.call.async_runner import CallToolAsync as CallToolAsync
-    from toolkit.runtime.call.runner import CallTool as CallTool
-    from toolkit.runtime.call.runner import Runner as Runner
+    from toolkit.runtime.async_ import AsyncRunner as AsyncRunner
+    from toolkit.runtime.async_ import CallToolAsync as CallToolAsync
     from toolkit.runtime.catalog.catalog import Catalog as Catalog
     from toolkit.runtime.catalog.catalog import ToolInfo as ToolInfo
-    from toolkit.runtime.catalog.omit import OMIT as OMIT
-    from toolkit.runtime.catalog.omit import Omit as Omit
-    from toolkit.runtime.catalog.omit import send_only_given as send_only_given
     from toolkit.runtime.catalog.pack import Handler as Handler
     from toolkit.runtime.catalog.pack import Pack as Pack
     from toolkit.runtime.catalog.pack import PackSource as PackSource
@@ -55,6 +45,16 @@ if TYPE_CHECKING:
     from toolkit.runtime.context.toolkit_context import ToolkitContext as ToolkitContext
     from toolkit.runtime.output.message import ToolMessage as ToolMessage
     from toolkit.runtime.output.parsed_call import ParsedCall as ParsedCall
+    from toolkit.runtime.surface import OMIT as OMIT
+    from toolkit.runtime.surface import Omit as Omit
+    from toolkit.runtime.surface import send_only_given as send_only_given
+    from toolkit.runtime.sync import CallTool as CallTool
+    from toolkit.runtime.sync import Runner as Runner
+    from toolkit.schema.formats import WireDate as WireDate
+    from toolkit.schema.formats import WireDateTime as WireDateTime
+    from toolkit.schema.formats import WireTime as WireTime
+    from toolkit.schema.formats import WireUrl as WireUrl
+    from toolkit.schema.formats import WireUUID as WireUUID
     from toolkit.wire.call import ToolCall as ToolCall
     from toolkit.wire.content import ContentOutput as ContentOutput
     from toolkit.wire.json_types import JsonObject as JsonObject
@@ -70,16 +70,16 @@ else:
             "toolkit.models.absent": "Omissible",
             "toolkit.models.base": "DeclaredBySome Exact ToolModel",
             "toolkit.models.root": "ToolRootModel",
-            "toolkit.models.formats": "WireDate WireDateTime WireTime WireUUID WireUrl",
+            "toolkit.schema.formats": "WireDate WireDateTime WireTime WireUUID WireUrl",
             "toolkit.packs.functions": "FunctionTools",
             "toolkit.packs.mcp.pack": "McpTool mcp_pack",
             "toolkit.packs.mcp.server": "McpOAuth McpServer",
             "toolkit.packs.openapi.pack": "ApiOperation ApiService api_pack",
-            "toolkit.runtime.call.async_runner": "AsyncRunner CallToolAsync",
+            "toolkit.runtime.async_": "AsyncRunner CallToolAsync",
             "toolkit.runtime.catalog.parse_call": "parse_call",
-            "toolkit.runtime.call.runner": "CallTool Runner",
+            "toolkit.runtime.sync": "CallTool Runner",
             "toolkit.runtime.catalog.catalog": "Catalog ToolInfo",
-            "toolkit.runtime.catalog.omit": "OMIT Omit send_only_given",
+            "toolkit.runtime.surface": "OMIT Omit send_only_given",
             "toolkit.runtime.catalog.pack": "Handler Pack PackSource",
             "toolkit.runtime.catalog.signatures": "Invoke InvokeAsync Signature",
             "toolkit.runtime.catalog.unmatched": "ArgsOfNoTool JsonObjectForUnknownName NameOfNoTool",

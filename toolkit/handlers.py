@@ -9,14 +9,14 @@ if TYPE_CHECKING:
     from toolkit.runtime.catalog.pack import Handler as Handler
     from toolkit.runtime.catalog.pack import Pack as Pack
     from toolkit.runtime.catalog.pack import PackSource as PackSource
-    from toolkit.runtime.context.tool_context import ToolContext as ToolContext
+    from toolkit.runtime.tool_context import ToolContext as ToolContext
 else:
     from toolkit.lazy_exports import lazy_exports
 
     __all__, __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            "toolkit.runtime.context.tool_context": "ToolContext",
+            "toolkit.runtime.tool_context": "ToolContext",
             "toolkit.inject.key": "Depends DependencyKey",
             "toolkit.runtime.catalog.handler_parts": "HandlerParts",
             "toolkit.runtime.catalog.pack": "Handler Pack PackSource",

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from toolkit.adapters.history import repair_history as repair_history
     from toolkit.adapters.history import validate_history as validate_history
-    from toolkit.runtime.output.cache.budget import fit_history as fit_history
+    from toolkit.runtime.stores.budget import fit_history as fit_history
 else:
     from toolkit.lazy_exports import lazy_exports
 
@@ -13,6 +13,6 @@ else:
         __name__,
         {
             "toolkit.adapters.history": "repair_history validate_history",
-            "toolkit.runtime.output.cache.budget": "fit_history",
+            "toolkit.runtime.stores.budget": "fit_history",
         },
     )

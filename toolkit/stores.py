@@ -16,12 +16,6 @@ if TYPE_CHECKING:
     from toolkit.runtime.output.cache.cached_output import CachedLine as CachedLine
     from toolkit.runtime.output.cache.cached_output import CachedOutput as CachedOutput
     from toolkit.runtime.output.cache.index import LineIndex as LineIndex
-    from toolkit.runtime.output.cache.interface import AsyncOutputCache as AsyncOutputCache
-    from toolkit.runtime.output.cache.interface import CountingWriter as CountingWriter
-    from toolkit.runtime.output.cache.interface import OutputCache as OutputCache
-    from toolkit.runtime.output.cache.interface import OutputWriter as OutputWriter
-    from toolkit.runtime.output.cache.interface import not_kept as not_kept
-    from toolkit.runtime.output.cache.store import FileOutputCache as FileOutputCache
     from toolkit.runtime.stores.approvals import ApprovalStore as ApprovalStore
     from toolkit.runtime.stores.approvals import AsyncApprovalStore as AsyncApprovalStore
     from toolkit.runtime.stores.approvals import FileApprovalStore as FileApprovalStore
@@ -34,6 +28,12 @@ if TYPE_CHECKING:
     from toolkit.runtime.stores.locks import FileWriteLocks as FileWriteLocks
     from toolkit.runtime.stores.locks import WriteLocks as WriteLocks
     from toolkit.runtime.stores.locks import hold_lock as hold_lock
+    from toolkit.runtime.stores.output_files import FileOutputCache as FileOutputCache
+    from toolkit.runtime.stores.outputs import AsyncOutputCache as AsyncOutputCache
+    from toolkit.runtime.stores.outputs import CountingWriter as CountingWriter
+    from toolkit.runtime.stores.outputs import OutputCache as OutputCache
+    from toolkit.runtime.stores.outputs import OutputWriter as OutputWriter
+    from toolkit.runtime.stores.outputs import not_kept as not_kept
     from toolkit.runtime.stores.redis.approvals import AsyncRedisApprovalStore as AsyncRedisApprovalStore
     from toolkit.runtime.stores.redis.approvals import RedisApprovalStore as RedisApprovalStore
     from toolkit.runtime.stores.redis.locks import AsyncRedisWriteLocks as AsyncRedisWriteLocks
@@ -64,10 +64,10 @@ else:
             "toolkit.runtime.audit.settings": "AuditFile",
             "toolkit.runtime.audit.sink": "AuditSink",
             "toolkit.runtime.audit.verification": "AuditHead AuditReport verify_lines",
-            "toolkit.runtime.output.cache.interface": "OutputCache AsyncOutputCache OutputWriter CountingWriter not_kept",
+            "toolkit.runtime.stores.outputs": "OutputCache AsyncOutputCache OutputWriter CountingWriter not_kept",
             "toolkit.runtime.output.cache.cached_output": "CachedOutput CachedLine",
             "toolkit.runtime.output.cache.index": "LineIndex",
-            "toolkit.runtime.output.cache.store": "FileOutputCache",
+            "toolkit.runtime.stores.output_files": "FileOutputCache",
             "toolkit.runtime.stores.keys": "OUTPUT_CACHE TODO_STORE APPROVAL_STORE WRITE_LOCKS SUBAGENT_RUNNER",
             "toolkit.runtime.stores.todos": "Todo TodoStore AsyncTodoStore MemoryTodoStore",
             "toolkit.runtime.stores.todo_files": "FileTodoStore",

@@ -15,7 +15,7 @@ from benchmarks.results import Row, Table
 from benchmarks.timing import least_wall
 from toolkit.guard import ProcessGuard
 from toolkit.guard.permission import CarrierChoice, SandboxChoice
-from toolkit.guard.process.kernel.tier import pick_tier
+from toolkit.guard.process.tier import pick_tier
 
 ROUNDS: Final = 100
 BASE: Final = "subprocess.run"

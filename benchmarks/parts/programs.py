@@ -26,7 +26,7 @@ from toolkit import (
     create_agent_toolkit,
 )
 from toolkit.errors import SetupError
-from toolkit.guard.process.kernel.tier import pick_tier
+from toolkit.guard.process.tier import pick_tier
 
 CheckerName = Literal["mypy", "ty", "pyrefly"]
 CHECKERS: Final[tuple[CheckerName, ...]] = ("mypy", "ty", "pyrefly")

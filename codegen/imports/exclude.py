@@ -13,9 +13,9 @@ from toolkit.codegen.imports.importers.result import ImportResult
 from toolkit.codegen.imports.settings import ImportKind, ImportSettings
 from toolkit.codegen.lint import schema_mistakes
 from toolkit.errors import SetupError, SpecError, nearest
+from toolkit.schema.problems import Finding, quote
+from toolkit.schema.spec import ToolSpec
 from toolkit.spec.load import read_spec_text
-from toolkit.spec.model import ToolSpec
-from toolkit.spec.problems import Finding, quote
 
 _MAX_NAMED: Final = 20
 _MAX_NAME: Final = 200

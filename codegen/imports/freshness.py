@@ -8,8 +8,8 @@ from toolkit.codegen.imports.settings import ImportSettings, url_mistake
 from toolkit.codegen.package.rows import Row
 from toolkit.codegen.settings import Settings
 from toolkit.errors import SpecError, ToolkitError
-from toolkit.spec.model import Origin, ToolSpec
-from toolkit.spec.problems import Finding
+from toolkit.schema.problems import Finding
+from toolkit.schema.spec import Origin, ToolSpec
 
 
 def refuse_stale_imports(settings: Settings, specs: Iterable[ToolSpec]) -> None:
@@ -68,7 +68,7 @@ def _find_address_mistakes(item: ImportSettings, spec: ToolSpec, origin: Origin)
 def _is_public(url: str) -> bool:
     """Whether a document may choose this address. Only the settings may name one inside this machine or network."""
     from toolkit.guard.net.addresses import AddressRules
-    from toolkit.guard.net.hosts import Url
+    from toolkit.guard.network.hosts import Url
 
     try:
         host = Url.parse(url).host

@@ -24,10 +24,10 @@ from toolkit.codegen.imports.trust import TrustDecision, describe_effect, reads_
 from toolkit.codegen.package.python_names import digest
 from toolkit.codegen.settings import Settings
 from toolkit.errors import GenerationError, SetupError, nearest
-from toolkit.spec.model import ToolSpec
+from toolkit.schema.problems import Finding
+from toolkit.schema.spec import ToolSpec
 from toolkit.spec.places import located_errors
 from toolkit.spec.places.locate import locate, show_path
-from toolkit.spec.problems import Finding
 from toolkit.spec.tool_names import is_wire_name
 
 _MAX_NAME: Final = 128

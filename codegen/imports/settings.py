@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 from urllib.parse import urlsplit
 
-from toolkit.spec.problems import Finding, below
+from toolkit.schema.problems import Finding, below
 
 ImportKind: TypeAlias = Literal["mcp", "openapi", "tools", "functions", "models"]
 ServerNetwork: TypeAlias = bool | Literal["guarded"]

@@ -16,7 +16,7 @@ from toolkit.codegen.imports.settings import (
     placeholders,
     url_mistake,
 )
-from toolkit.spec.problems import Finding, below, is_misspelt, quote, unknown_key
+from toolkit.schema.problems import Finding, below, is_misspelt, quote, unknown_key
 from toolkit.spec.tool_names import is_wire_name
 
 _OF_COMMANDS: Final = (

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from toolkit.errors import SetupError
-from toolkit.runtime.context.private_records import CONFIRMED_IMPORTS, PrivateRecords
+from toolkit.runtime.state_directory import CONFIRMED_IMPORTS, PrivateRecords
 
 # So that changing between branches does not ask each time.
 _MAX_KEPT: Final = 20

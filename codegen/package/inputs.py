@@ -16,11 +16,11 @@ from toolkit.codegen.package.manifest import digest
 from toolkit.codegen.package.surplus import surplus_files
 from toolkit.codegen.settings import Settings
 from toolkit.errors import SetupError
-from toolkit.spec.files import spec_files
+from toolkit.schema.spec_files import spec_files
 
 if TYPE_CHECKING:
     from toolkit.codegen.package.rows import Row
-    from toolkit.spec.model import ToolSpec
+    from toolkit.schema.spec import ToolSpec
 
 
 @dataclass(frozen=True, slots=True)

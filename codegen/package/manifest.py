@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from toolkit.codegen.package.render.indented_json import indented_json
 from toolkit.codegen.settings import Settings
 from toolkit.errors import GenerationError
-from toolkit.spec.problems import Finding
+from toolkit.schema.problems import Finding
 
 if TYPE_CHECKING:
     from toolkit.codegen.package.rows import Row

@@ -20,7 +20,7 @@ from toolkit.codegen.package.render.own_output import OWN_OUTPUT_IMPORTS, render
 from toolkit.codegen.package.render.typed_dicts import render_args
 from toolkit.codegen.schema.document import Document
 from toolkit.errors import GenerationError
-from toolkit.spec.problems import Finding
+from toolkit.schema.problems import Finding
 
 _IMPORTED: Final = {
     "typing": ("TYPE_CHECKING", "Annotated", "Any", "ClassVar", "Literal", "Optional", "TypeAlias", "Union"),

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 from toolkit.codegen.imports.freshness import refuse_stale_imports
 from toolkit.codegen.lint import schema_mistakes
 from toolkit.codegen.package import manifest as manifests
+from toolkit.codegen.package import modules
 from toolkit.codegen.package.classes.generator import WrittenTexts
+from toolkit.codegen.package.facade import ASYNC, SYNC, Surface, render_facade
 from toolkit.codegen.package.inputs import Inputs, policy_files, read_file
 from toolkit.codegen.package.manifest import digest
 from toolkit.codegen.package.models import RenderJob
 from toolkit.codegen.package.parallel import render_all, workers_for
 from toolkit.codegen.package.python_names import ToolNames, name_tools
-from toolkit.codegen.package.render import modules
-from toolkit.codegen.package.render.facade import ASYNC, SYNC, Surface, render_facade
 from toolkit.codegen.package.render.imported import imports_with_tools, list_packs, render_imported
 from toolkit.codegen.package.render.profile import profile_signatures, render_profile
 from toolkit.codegen.package.render.signatures import ToolkitSignatures, render_signatures
@@ -29,9 +29,9 @@ from toolkit.codegen.package.rows import Row, make_row, name_pointer
 from toolkit.codegen.schema.flatten import flatten
 from toolkit.codegen.settings import Settings
 from toolkit.errors import SpecError
+from toolkit.schema.problems import Finding, SpecPlace, extend_pointer
+from toolkit.schema.spec import ToolSpec
 from toolkit.spec.load import load_specs, read_specs
-from toolkit.spec.model import ToolSpec
-from toolkit.spec.problems import Finding, SpecPlace, extend_pointer
 
 if TYPE_CHECKING:
     from toolkit.codegen.package.profiles import PlannedProfile

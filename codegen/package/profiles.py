@@ -15,7 +15,7 @@ from toolkit.guard.permission import Permission
 from toolkit.guard.policy.policy import SecurityPolicy
 from toolkit.guard.policy.policy_file import read_policy_file
 from toolkit.guard.policy.rule import Rule
-from toolkit.spec.problems import Finding
+from toolkit.schema.problems import Finding
 
 
 @dataclass(frozen=True, slots=True)

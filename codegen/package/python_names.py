@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from toolkit.errors import SpecError
-from toolkit.spec.problems import Finding, SpecPlace
+from toolkit.schema.problems import Finding, SpecPlace
 from toolkit.spec.tool_names import attribute_name
 
 Keep: TypeAlias = Callable[[str, str], bool]

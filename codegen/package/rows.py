@@ -7,14 +7,14 @@ from typing import Any, Final
 
 from toolkit.codegen.package import python_names
 from toolkit.codegen.package.formats import described
+from toolkit.codegen.package.literals import TypeText
 from toolkit.codegen.package.python_names import ToolNames
 from toolkit.codegen.package.render.literal import literal
 from toolkit.codegen.package.render.typed_dicts import SHARED_NAMES, args_name
-from toolkit.codegen.package.render.typeexpr import TypeText
 from toolkit.codegen.schema.document import Document
 from toolkit.errors import SpecError, nearest
-from toolkit.spec.model import ToolSpec
-from toolkit.spec.problems import Finding, below
+from toolkit.schema.problems import Finding, below
+from toolkit.schema.spec import ToolSpec
 
 RESOURCES: Final = ("read-path", "write-path", "argv", "shell", "url", "cwd", "env")
 

@@ -9,11 +9,11 @@ from toolkit.codegen.schema.keywords import ENFORCED, has_effect, refusal
 from toolkit.codegen.schema.objects import loosen
 from toolkit.codegen.schema.report import Notes
 from toolkit.jsonschema.keywords import ASSERTIONS, UNIONS, Schema, has_assertions
-from toolkit.jsonschema.merge import NotMergeable, conjuncts, merge
 from toolkit.jsonschema.pointer import join_pointer
-from toolkit.jsonschema.references import References, ReferenceTarget
 from toolkit.jsonschema.types import TYPES, types_of
 from toolkit.jsonschema.values import same_json
+from toolkit.schema.keywords import References, ReferenceTarget
+from toolkit.schema.merge import NotMergeable, conjuncts, merge
 
 _OF_ITS_PLACE: Final = frozenset({"default", "description", "title"})
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
-from toolkit.jsonschema.accepts import Judge
 from toolkit.jsonschema.keywords import Schema
 from toolkit.jsonschema.values import same_json
+from toolkit.schema.accepts import Judge
 
 MAX_STEPS: Final = 2_000_000
 """For one default; a lookup that counts steps as well ends sooner, with a mistake of the schema."""

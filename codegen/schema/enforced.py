@@ -26,7 +26,7 @@ _ELSEWHERE: Final = re.compile(r"Resource ('.*?') is not present in a registry")
 
 
 def enforced_text(schema: Schema) -> str:
-    """The schema as JSON text for ``toolkit.models.enforce``."""
+    """The schema as JSON text for ``toolkit.schema.enforce``."""
     return json.dumps(_without_prose(schema), ensure_ascii=False, separators=(",", ":"))
 
 
@@ -35,7 +35,7 @@ def mistake_in(schema: Schema) -> str | None:
     patterns = set(_patterns(schema))
     if len(patterns) > MAX_PATTERNS:
         return f"it has {len(patterns)} different patterns; at most {MAX_PATTERNS} are allowed"
-    from toolkit.models.enforce import new_validator  # with pydantic, which most schemas do not need here
+    from toolkit.schema.enforce import new_validator  # with pydantic, which most schemas do not need here
 
     try:
         new_validator(_without_prose(schema))
@@ -84,7 +84,7 @@ def _explain(error: ValueError) -> str:
 
 def is_valid(schema: object, root: Schema, value: object) -> bool:
     """Whether a value fits a part of a schema, whose references lead into the whole."""
-    from toolkit.models.enforce import new_validator
+    from toolkit.schema.enforce import new_validator
 
     whole: Schema = {word: root[word] for word in ("$defs", "definitions", "$schema") if word in root}
     try:

@@ -1,7 +1,7 @@
 """What the generator does with each JSON Schema keyword, draft-07 to 2020-12. A keyword in no row is an annotation.
 
 ``TYPED`` keywords shape the generated types and are enforced by them. ``ENFORCED`` keywords express what types cannot: they
-are judged at run time by ``toolkit.models.enforce``, on the wire form of a value that its types have accepted already.
+are judged at run time by ``toolkit.schema.enforce``, on the wire form of a value that its types have accepted already.
 ``ANNOTATION`` keywords are kept in the definition that the model reads and have no other effect. ``REFUSED`` keywords stop
 generation with their sentence. Nothing is dropped silently: a typed keyword in a place where its type cannot show it, such
 as a limit without a type, is enforced there.

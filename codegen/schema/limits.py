@@ -8,10 +8,10 @@ from typing import Any, Final
 from toolkit.codegen.schema.enforced import mistake_in
 from toolkit.codegen.schema.keywords import LIMITS
 from toolkit.codegen.schema.report import Notes
-from toolkit.jsonschema.accepts import compile_pattern
 from toolkit.jsonschema.keywords import Schema
 from toolkit.jsonschema.patterns import for_linear_engine
 from toolkit.jsonschema.values import has_type
+from toolkit.schema.accepts import compile_pattern
 
 
 def typed_limits(kind: str, schema: Schema, pointer: str, notes: Notes) -> Schema:

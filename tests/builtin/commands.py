@@ -13,7 +13,7 @@ import pytest
 
 from toolkit.generated import SecurityPolicy, Toolkit, ToolkitContext, create_agent_toolkit
 from toolkit.guard import Permission
-from toolkit.guard.process.kernel.tier import pick_tier
+from toolkit.guard.process.tier import pick_tier
 
 WATCHDOG_MS: Final = 60_000
 NO_NETWORK: Final[frozenset[Permission]] = frozenset({"read", "write", "execute"})

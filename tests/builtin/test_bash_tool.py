@@ -21,7 +21,7 @@ from toolkit.errors import (
 )
 from toolkit.generated import BashArgs, SecurityPolicy, Toolkit
 from toolkit.guard import CommandLimits
-from toolkit.guard.process.kernel import tier
+from toolkit.guard.process import tier
 
 
 @pytest.fixture(autouse=True)

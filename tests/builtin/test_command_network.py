@@ -14,7 +14,7 @@ from tests.builtin.commands import NO_NETWORK
 from tests.builtin.site import HERE, Site, running_site
 from toolkit import Network, ToolContext
 from toolkit.generated import Rule, SecurityPolicy, Toolkit, ToolkitContext, create_agent_toolkit
-from toolkit.guard.process.kernel.tier import pick_tier
+from toolkit.guard.process.tier import pick_tier
 
 FETCH = "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1]).read().decode())"
 

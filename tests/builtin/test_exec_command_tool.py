@@ -21,7 +21,7 @@ from toolkit.errors import (
     ToolTimeout,
 )
 from toolkit.generated import ExecCommandArgs, SecurityPolicy, Toolkit
-from toolkit.guard.process.kernel import tier
+from toolkit.guard.process import tier
 
 PYTHON = sys.executable
 

@@ -13,8 +13,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.builtin.workspace import make, nodes, toolkit_for
-from toolkit.builtin.search.gitignore import Patterns
-from toolkit.guard.fs.path import display
+from toolkit.builtin.search.ignored import Patterns
+from toolkit.guard.files.path import display
 
 Lists = dict[str, bytes]
 

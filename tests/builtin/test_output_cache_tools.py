@@ -21,7 +21,7 @@ from toolkit.generated import (
     ToolOutputCacheGrepArgs,
     create_agent_toolkit,
 )
-from toolkit.runtime.output.cache.interface import TEXT_LIMIT
+from toolkit.runtime.stores.outputs import TEXT_LIMIT
 
 SESSION = "session"
 REF = "b3V0cHV0cyBhcmUga2VwdCBhIHdoaWxl"

@@ -12,8 +12,8 @@ from tests.builtin.commands import needs_a_sandbox
 from tests.guard.netns import PUBLIC, Job, Lab
 from tests.projects import REPOSITORY
 from toolkit import SecurityPolicy, ToolkitContext, ToolName, create_agent_toolkit
+from toolkit.schema.spec import SpecExample, ToolSpec
 from toolkit.spec.load import load_specs
-from toolkit.spec.model import SpecExample, ToolSpec
 from toolkit.testing.pack_laws import check_example
 
 SPECS = load_specs([REPOSITORY / "toolkit" / "builtin"], base=REPOSITORY)

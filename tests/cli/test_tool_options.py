@@ -11,7 +11,7 @@ import pytest
 
 from tests.cli.run_main import run_main
 from tests.projects import Project, run
-from toolkit.cli.tools.tool_options import tool_options
+from toolkit.cli.tool_options import tool_options
 
 
 def row(**properties: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from toolkit.codegen.imports.importers.openapi.importer import Service, read_openapi
+from toolkit.codegen.imports.openapi import Service, read_openapi
 
 Json = dict[str, Any]
 OK: Json = {"200": {"description": "ok"}}

@@ -17,7 +17,7 @@ from toolkit.codegen.schema.flatten import flatten
 from toolkit.codegen.schema.keywords import ANNOTATION, ENFORCED, REFUSED, TYPED
 from toolkit.codegen.schema.report import Loss
 from toolkit.errors import SetupError, SpecError
-from toolkit.runtime.call.reader import Reader
+from toolkit.runtime.arguments import Reader
 
 TEXT = {"type": "string"}
 WHOLE = {"type": "integer"}

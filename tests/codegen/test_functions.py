@@ -16,7 +16,7 @@ import pytest
 from tests.findings import short_forms
 from tests.projects import Project, run, tool
 from toolkit.codegen import check, find_settings, generate
-from toolkit.codegen.imports.importers import subprocess_reader as reading
+from toolkit.codegen.imports import python_modules as reading
 from toolkit.errors import GenerationError, SetupError, SpecError
 
 MATH = '''

@@ -11,7 +11,7 @@ from tests.modules import input_model
 from tests.projects import Project
 from tests.typing.checkers import mypy
 from toolkit.codegen.package.python_names import field_names, name_tools
-from toolkit.spec.problems import SpecPlace
+from toolkit.schema.problems import SpecPlace
 
 PROPERTIES: dict[str, dict[str, str]] = {
     "keywords": {

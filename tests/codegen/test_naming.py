@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.findings import short_forms
 from toolkit.codegen.package.python_names import ToolNames, field_names, name_tools
 from toolkit.errors import SpecError
-from toolkit.spec.problems import SpecPlace
+from toolkit.schema.problems import SpecPlace
 from toolkit.spec.tool_names import attribute_name
 
 

@@ -15,7 +15,7 @@ from tests.codegen.openapi_documents import OK, Json, answering, document, impor
 from tests.findings import short_form
 from tests.projects import Project, run
 from toolkit.codegen import ImportSettings
-from toolkit.codegen.imports.importers.openapi.importer import import_openapi
+from toolkit.codegen.imports.openapi import import_openapi
 from toolkit.spec import is_wire_name
 
 STRING = {"type": "string"}

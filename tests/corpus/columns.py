@@ -19,7 +19,7 @@ from tests.corpus.static_meaning import StaticMeaning, read_types
 from tests.corpus.type_names import GOAL_HASHES, NestedTypes, types_of_spec
 from toolkit.codegen.lint import schema_findings
 from toolkit.codegen.schema.document import Document
-from toolkit.spec.model import ToolSpec
+from toolkit.schema.spec import ToolSpec
 
 
 @dataclass(frozen=True)

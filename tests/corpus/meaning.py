@@ -19,7 +19,7 @@ from tests.corpus.specs import outcome, rows
 from tests.modules import load_module
 from toolkit.jsonschema import same_json
 from toolkit.models.base import ToolModel
-from toolkit.runtime.call.reader import Reader
+from toolkit.runtime.arguments import Reader
 from toolkit.runtime.output.message import json_writer
 
 ARGUMENTS: Final = "arguments that are not an object are refused"

@@ -14,7 +14,7 @@ from tests.corpus.instances import Instance, instances
 from tests.corpus.oracle import Oracle
 from tests.corpus.specs import outcome
 from tests.modules import load_module
-from toolkit.runtime.call.reader import Reader
+from toolkit.runtime.arguments import Reader
 
 DUMPS: Final[dict[str, Callable[[BaseModel], Any]]] = {
     "model_dump()": lambda made: made.model_dump(),

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 from tests.corpus.shapes import KINDS
 from tests.modules import load_module, module_text
 from toolkit.errors import SpecError
-from toolkit.runtime.call.reader import Reader
+from toolkit.runtime.arguments import Reader
 
 DRAFTS: Final = {
     "draft2020-12": "https://json-schema.org/draft/2020-12/schema",

@@ -12,7 +12,7 @@ from tests.corpus.schemas import schema
 from tests.findings import short_forms
 from tests.modules import load_module, module_text
 from toolkit.errors import SpecError
-from toolkit.runtime.call.reader import Reader
+from toolkit.runtime.arguments import Reader
 
 
 def made(invented: dict[str, Any], *, is_input: bool) -> type[BaseModel] | None:

@@ -15,7 +15,7 @@ from toolkit.codegen.package.formats import RICH
 from toolkit.codegen.package.models import render_models
 from toolkit.errors import SetupError
 from toolkit.jsonschema import same_json
-from toolkit.runtime.call.reader import Reader
+from toolkit.runtime.arguments import Reader
 
 SAMPLE_EVERY = 8
 

@@ -12,9 +12,9 @@ from toolkit.codegen.package.python_names import camel
 from toolkit.codegen.schema.document import Document
 from toolkit.codegen.schema.flatten import flatten
 from toolkit.errors import SetupError, SpecError
+from toolkit.schema.problems import Finding
+from toolkit.schema.spec import ToolSpec
 from toolkit.spec.load import load_spec_text
-from toolkit.spec.model import ToolSpec
-from toolkit.spec.problems import Finding
 
 DIGEST = re.compile(r"X[0-9a-f]{6,}(?![0-9a-z])")
 GOAL_HASHES = 0.005

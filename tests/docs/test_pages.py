@@ -15,7 +15,7 @@ from tests.docs.blocks import DATA, RUN, SHOWN, read_blocks
 from tests.docs.checkers import check_with_mypy, check_with_pyright
 from tests.docs.environment import Environment
 from tests.docs.pages import PAGES, PageRun
-from toolkit.guard.process.kernel.tier import pick_tier
+from toolkit.guard.process.tier import pick_tier
 
 pytestmark = pytest.mark.xdist_group("pages")
 

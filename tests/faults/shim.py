@@ -16,7 +16,8 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from toolkit.guard.fs import rename, resolve
+from toolkit.guard.files import resolve
+from toolkit.guard.fs import rename
 
 _OPENS: Final = ("open", "scandir", "listdir")
 _GROWS: Final = ("mkdir", "makedirs", "link", "symlink", "rename", "replace", "write", "pwrite", "pwritev", "ftruncate", "fsync")  # fmt: skip

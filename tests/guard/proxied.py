@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from toolkit.guard import Network
-from toolkit.guard.net.proxy import CommandProxy, UrlJudge
+from toolkit.guard.network.proxy import CommandProxy, UrlJudge
 
 GOOD = "127.0.0.1"
 INSIDE = "127.0.0.2"  # stands for everything that may not be reached; the whole of 127.0.0.0/8 is this machine

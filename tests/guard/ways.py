@@ -10,7 +10,7 @@ from typing import Final, Literal, TypeAlias
 import pytest
 
 from toolkit.guard import CarrierChoice, CommandLimits, GitMode, Mode, Network, ProcessGuard, SandboxChoice
-from toolkit.guard.process.kernel.tier import pick_tier
+from toolkit.guard.process.tier import pick_tier
 
 Way: TypeAlias = Literal["full", "bubblewrap", "reduced", "unsafe-none"]
 

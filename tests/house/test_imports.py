@@ -53,7 +53,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.models",
         "toolkit.wire",
         "toolkit.spec.description",
-        "toolkit.spec.model",
+        "toolkit.schema.spec",
         "toolkit.spec.tool_names",
         "toolkit.guard",
         "toolkit.inject",
@@ -68,7 +68,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.runtime.brief_turns",
         "toolkit.runtime.catalog.lazy_handler",
         "toolkit.runtime.output.cache",
-        "toolkit.runtime.context.tool_context",
+        "toolkit.runtime.tool_context",
         "toolkit.runtime.context.toolkit_context",
         "toolkit.runtime.stores.keys",
         "toolkit.runtime.stores.subagent",
@@ -137,7 +137,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.runtime",
         "toolkit.adapters",
         "toolkit.serve",
-        "toolkit.cli.tools.signature",
+        "toolkit.cli.signature",
         "toolkit.playground",
     ),
     # runs inside mypy only
@@ -146,7 +146,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "toolkit/testing": (
         "toolkit.errors",
         "toolkit.lazy_exports",
-        "toolkit.runtime.context.signals",
+        "toolkit.runtime.signals",
         "toolkit.runtime.stores.waiting",
         "toolkit.stores",
         "toolkit.testing",
@@ -156,16 +156,16 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "toolkit/testing/plugin.py": (),
     "toolkit/__init__.py": ("toolkit.lazy_exports",),
     "toolkit/__main__.py": ("toolkit.cli",),
-    "codegen": ("toolkit.codegen", "toolkit.errors", "toolkit.jsonschema", "toolkit.spec", "toolkit.models.enforce"),
+    "codegen": ("toolkit.codegen", "toolkit.errors", "toolkit.jsonschema", "toolkit.spec", "toolkit.schema.enforce"),
     "codegen/__init__.py": ("toolkit.lazy_exports",),
     # `python -m toolkit.codegen` is the same command line
     "codegen/__main__.py": ("toolkit.cli",),
     # keeps what was confirmed in the private state directory
-    "codegen/imports/trust_records.py": ("toolkit.errors", "toolkit.runtime.context.private_records"),
+    "codegen/imports/trust_records.py": ("toolkit.errors", "toolkit.runtime.state_directory"),
     # shows values of the settings to a person
     "codegen/imports/trust.py": ("toolkit.codegen", "toolkit.errors", "toolkit.visible"),
     # reads what adapters read already
-    "codegen/imports/importers/provider_json.py": (
+    "codegen/imports/provider_json.py": (
         "toolkit.codegen",
         "toolkit.errors",
         "toolkit.spec",
@@ -178,7 +178,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.errors",
         "toolkit.spec",
         "toolkit.guard.net.addresses",
-        "toolkit.guard.net.hosts",
+        "toolkit.guard.network.hosts",
     ),
     # a policy decides which tools a profile may ever call
     "codegen/package/profiles.py": (
@@ -186,10 +186,10 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.errors",
         "toolkit.guard.permission",
         "toolkit.guard.policy",
-        "toolkit.spec.problems",
+        "toolkit.schema.problems",
     ),
     # asks a live server, as the pack does that runs its tools
-    "codegen/imports/importers/mcp.py": (
+    "codegen/imports/mcp.py": (
         "toolkit.codegen",
         "toolkit.errors",
         "toolkit.guard",
@@ -197,15 +197,15 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.runtime.context",
     ),
     # runs in a process of its own, beside the code of a project
-    "codegen/imports/importers/own_types.py": (),
-    "codegen/imports/importers/project_process.py": ("toolkit.errors",),
-    "codegen/imports/importers/functions_reader.py": (
-        "toolkit.codegen.imports.importers.own_types",
-        "toolkit.codegen.imports.importers.project_process",
+    "codegen/imports/own_types.py": (),
+    "codegen/imports/project_process.py": ("toolkit.errors",),
+    "codegen/imports/functions_reader.py": (
+        "toolkit.codegen.imports.own_types",
+        "toolkit.codegen.imports.project_process",
         "toolkit.errors",
         "toolkit.runtime",
     ),
-    "codegen/imports/importers/models_reader.py": ("toolkit.codegen.imports.importers.project_process",),
+    "codegen/imports/models_reader.py": ("toolkit.codegen.imports.project_process",),
     # the one door: its own package, and what the toolkit keeps stable for generated code
     "generated": ("toolkit.generated", "toolkit.generated_support"),
     "toolkit/generated_support.py": ("toolkit.lazy_exports",),
@@ -241,9 +241,9 @@ TOUCH_THE_SYSTEM = {
     "toolkit/cli", "toolkit/spec", "codegen",
     # the pipes of processes in the sandbox, and what runs inside it
     "toolkit/runtime/programs/process.py", "toolkit/runtime/programs/interpreters.py", "toolkit/runtime/programs/inside",
-    "toolkit/runtime/programs/check/inside_checker.py", "toolkit/runtime/programs/check/checkers.py", "toolkit/runtime/programs/check/installed.py",
+    "toolkit/runtime/programs/inside_checker.py", "toolkit/runtime/programs/check/checkers.py", "toolkit/runtime/programs/check/installed.py",
     # the server's own socket and signals, its policy file, and names of folders
-    "toolkit/serve/http/address.py", "toolkit/serve/http/server.py", "toolkit/serve/mcp_server/transports.py",
+    "toolkit/serve/http/address.py", "toolkit/serve/http/server.py", "toolkit/serve/transports.py",
     "toolkit/serve/mcp_server/roots.py", "toolkit/serve/setup/policy_watch.py", "toolkit/serve/setup/served_tools.py", "toolkit/serve/setup/shared.py",
     # bytes in memory
     "toolkit/fleet/messages.py",
@@ -254,7 +254,7 @@ TOUCH_THE_SYSTEM = {
     # names of paths, and the manifest of our own package
     "toolkit/runtime/context/toolkit_context.py",
     # the private state directory, and the audit log outside every root
-    "toolkit/runtime/context/state_directory.py", "toolkit/runtime/context/private_records.py", "toolkit/runtime/stores/private_files.py", "toolkit/runtime/output/cache", "toolkit/runtime/audit",
+    "toolkit/runtime/context/state_directory.py", "toolkit/runtime/state_directory.py", "toolkit/runtime/stores/private_files.py", "toolkit/runtime/output/cache", "toolkit/runtime/audit",
 }  # fmt: skip
 
 
@@ -407,12 +407,12 @@ NOT_FOR_A_FIRST_CALL = (
     "pydantic.root_model",
     *("toolkit.adapters", "toolkit.cli", "toolkit.codegen", "toolkit.loop", "toolkit.packs", "toolkit.spec"),
     *("toolkit.guard.bare_repository", "toolkit.guard.git", "toolkit.guard.net", "toolkit.guard.review"),
-    *("toolkit.guard.fs.target", "toolkit.guard.fs.write", "toolkit.guard.fs.transaction.apply"),
+    *("toolkit.guard.files.target", "toolkit.guard.files.write", "toolkit.guard.files.transaction"),
     *("toolkit.guard.fs.transaction.journal", "toolkit.guard.fs.transaction.single"),
     *("toolkit.guard.policy.commands", "toolkit.guard.policy.touched", "toolkit.guard.policy.preview"),
     *("toolkit.guard.process.guard", "toolkit.guard.process.output"),
     *("toolkit.runtime.audit", "toolkit.runtime.functions", "toolkit.runtime.stores", "toolkit.runtime.output.cache"),
-    *("toolkit.runtime.call.approval", "toolkit.runtime.call.async_runner", "toolkit.runtime.call.repair"),
+    *("toolkit.runtime.call.approval", "toolkit.runtime.async_", "toolkit.runtime.call.repair"),
     *("toolkit.wire.content", "toolkit.wire.definition", "toolkit.wire.conversation"),
 )
 

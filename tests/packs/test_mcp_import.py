@@ -11,7 +11,7 @@ import pytest
 
 from tests.packs.conftest import SERVERS
 from tests.projects import Project, run
-from toolkit.codegen.imports.importers.mcp import convert_tool, import_mcp
+from toolkit.codegen.imports.mcp import convert_tool, import_mcp
 from toolkit.codegen.imports.settings import ImportSettings
 from toolkit.errors import SetupError
 

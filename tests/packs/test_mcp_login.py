@@ -20,7 +20,7 @@ from tests.packs.locked_server import LockedServer, locked_server
 from tests.projects import Project, run, run_on_terminal, tool
 from tests.runtime.conftest import Door
 from toolkit import Pack
-from toolkit.codegen.imports.importers.mcp import import_mcp
+from toolkit.codegen.imports.mcp import import_mcp
 from toolkit.codegen.imports.settings import ImportSettings, OAuthSettings
 from toolkit.errors import SandboxViolation, SetupError, ToolFailed
 from toolkit.packs import McpCallbacks, McpOAuth, McpServer, McpTool, mcp_pack

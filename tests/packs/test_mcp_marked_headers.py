@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import pytest
 
 from tests.packs.conftest import Doors
-from toolkit.codegen.imports.importers.mcp import import_mcp
+from toolkit.codegen.imports.mcp import import_mcp
 from toolkit.codegen.imports.settings import ImportSettings
 from toolkit.errors import ToolFailed
 from toolkit.packs import McpServer, McpTool, mcp_pack

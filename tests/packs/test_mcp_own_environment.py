@@ -14,7 +14,7 @@ from tests.guard.ways import Way, needs
 from tests.packs.conftest import SERVERS, Doors
 from tests.packs.test_mcp_endings import told
 from toolkit import Pack
-from toolkit.codegen.imports.importers.mcp import import_mcp
+from toolkit.codegen.imports.mcp import import_mcp
 from toolkit.codegen.imports.settings import ImportSettings
 from toolkit.errors import SetupError, ToolFailed, ToolkitError
 from toolkit.packs import McpServer, McpTool, mcp_pack

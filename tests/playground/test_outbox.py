@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from toolkit.playground.calls.outbox import MAX_PIECES, MAX_WAITING, Outbox
-from toolkit.runtime.context.progress import Progress
+from toolkit.runtime.progress import Progress
 
 
 def output(text: str, stream: str = "stdout") -> Progress:

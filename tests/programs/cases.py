@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Protocol
 
 from toolkit.generated import CATALOG, ToolName
+from toolkit.runtime.programs.gate import ParsedProgram, parse_program
 from toolkit.runtime.programs.result import ProgramError
 from toolkit.runtime.programs.settings import Checker
 from toolkit.runtime.programs.syntax.allowed_imports import ALLOWED_IMPORTS
-from toolkit.runtime.programs.syntax.gate import ParsedProgram, parse_program
 from toolkit.runtime.signatures.catalog_signatures import CatalogSignatures
 from toolkit.runtime.signatures.checker_text import checker_text
 

@@ -14,9 +14,9 @@ from tests.projects import REPOSITORY, run
 from toolkit.errors import SetupError, ToolFailed
 from toolkit.runtime.programs.check.checkers import Checkers
 from toolkit.runtime.programs.check.installed import find_checker
+from toolkit.runtime.programs.gate import parse_program
 from toolkit.runtime.programs.settings import Checker
 from toolkit.runtime.programs.syntax.allowed_imports import ALLOWED_IMPORTS
-from toolkit.runtime.programs.syntax.gate import parse_program
 from toolkit.runtime.signatures.errors_stub import errors_stub
 
 CHECKERS = ("mypy", "ty", pytest.param("pyrefly", marks=pytest.mark.whole))

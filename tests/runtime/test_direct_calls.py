@@ -21,7 +21,7 @@ from acme.generated import (
 from tests.runtime.conftest import Door, MakeDoor
 from toolkit import Pack, ToolCall, ToolContext, ToolkitError, tool
 from toolkit.models import Omissible, ToolModel
-from toolkit.runtime.call.reader import Reader
+from toolkit.runtime.arguments import Reader
 
 # -- outputs -----------------------------------------------------------------------------------------------------------
 

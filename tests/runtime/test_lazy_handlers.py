@@ -51,7 +51,7 @@ def test_a_handler_is_what_it_was_bound_as(name: str) -> None:
 
 def test_a_handler_with_a_preview_that_nobody_announced_is_refused() -> None:
     with pytest.raises(SetupError, match="has a preview, but is bound otherwise"):
-        LazyHandler("toolkit.builtin.edit.edit", has_preview=False).load()
+        LazyHandler("toolkit.builtin.files.edit", has_preview=False).load()
 
 
 def test_a_rule_that_cannot_apply_is_refused_when_the_toolkit_is_built(make_door: MakeDoor) -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from toolkit.schema.problems import SpecPlace
 from toolkit.spec import Finding
 from toolkit.spec.places.locate import locate
-from toolkit.spec.problems import SpecPlace
 
 YAML = """\
 # a comment

@@ -285,5 +285,5 @@ def test_refuses_a_description_file_that(described: Path, name: str, messages: l
 
 
 def test_the_model_needs_no_yaml() -> None:
-    code = "import sys, toolkit.spec.model, toolkit.spec.load; assert 'yaml' not in sys.modules"
+    code = "import sys, toolkit.schema.spec, toolkit.spec.load; assert 'yaml' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -11,7 +11,7 @@ import pytest
 from tests.projects import REPOSITORY, Project, many_tools
 from tests.typing.checkers import CHECKERS, Report, mypy
 from toolkit.codegen.package.python_names import name_tools
-from toolkit.spec.problems import SpecPlace
+from toolkit.schema.problems import SpecPlace
 
 CALLED = 40
 PYREFLY_WIDENS_ABOVE = 256

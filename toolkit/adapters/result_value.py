@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from toolkit.adapters.argument_text import compact
+from toolkit.adapters.values import compact
 from toolkit.wire.content import ContentBlock
 from toolkit.wire.result import ToolResult
 

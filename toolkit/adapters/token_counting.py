@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from toolkit.adapters.base_driver import AsyncBaseDriver, BaseDriver, Exchange, Prompt
+from toolkit.adapters.driver import AsyncBaseDriver, BaseDriver, Exchange, Prompt
 from toolkit.adapters.plain_json import JsonDict
 from toolkit.wire.query import QueryOptions
 

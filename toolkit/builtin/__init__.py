@@ -7,34 +7,39 @@ from typing import TYPE_CHECKING, Final
 from toolkit.generated import bind
 
 if TYPE_CHECKING:
-    from toolkit.builtin.cache import tool_output_cache, tool_output_cache_grep
-    from toolkit.builtin.discovery import describe_tools, search_tools
-    from toolkit.builtin.edit import edit
+    from toolkit.builtin.files import edit, read_file, tree, write_file
     from toolkit.builtin.files import list as list_directory
-    from toolkit.builtin.files import read_file, tree, write_file
     from toolkit.builtin.git import git_status_summary
     from toolkit.builtin.patch import apply_patch
-    from toolkit.builtin.programs import run_program
     from toolkit.builtin.search import glob, grep
-    from toolkit.builtin.session import done, task, todoread, todowrite
-    from toolkit.builtin.shell import bash, exec_command
+    from toolkit.builtin.session import (
+        describe_tools,
+        done,
+        search_tools,
+        task,
+        todoread,
+        todowrite,
+        tool_output_cache,
+        tool_output_cache_grep,
+    )
+    from toolkit.builtin.shell import bash, exec_command, run_program
     from toolkit.builtin.web import webfetch
 else:
     # The same modules, each imported at the first use of its tool.
     from toolkit.runtime.catalog.lazy_handler import LazyModule
 
-    tool_output_cache = LazyModule("toolkit.builtin.cache.tool_output_cache")
-    tool_output_cache_grep = LazyModule("toolkit.builtin.cache.tool_output_cache_grep")
-    describe_tools = LazyModule("toolkit.builtin.discovery.describe_tools")
-    search_tools = LazyModule("toolkit.builtin.discovery.search_tools")
-    edit = LazyModule("toolkit.builtin.edit.edit", has_preview=True)
+    tool_output_cache = LazyModule("toolkit.builtin.session.tool_output_cache")
+    tool_output_cache_grep = LazyModule("toolkit.builtin.session.tool_output_cache_grep")
+    describe_tools = LazyModule("toolkit.builtin.session.describe_tools")
+    search_tools = LazyModule("toolkit.builtin.session.search_tools")
+    edit = LazyModule("toolkit.builtin.files.edit", has_preview=True)
     list_directory = LazyModule("toolkit.builtin.files.list")
     read_file = LazyModule("toolkit.builtin.files.read_file")
     tree = LazyModule("toolkit.builtin.files.tree")
     write_file = LazyModule("toolkit.builtin.files.write_file", has_preview=True)
     git_status_summary = LazyModule("toolkit.builtin.git.git_status_summary")
     apply_patch = LazyModule("toolkit.builtin.patch.apply_patch", has_preview=True)
-    run_program = LazyModule("toolkit.builtin.programs.run_program", has_preview=True)
+    run_program = LazyModule("toolkit.builtin.shell.run_program", has_preview=True)
     glob = LazyModule("toolkit.builtin.search.glob")
     grep = LazyModule("toolkit.builtin.search.grep")
     done = LazyModule("toolkit.builtin.session.done")

@@ -12,7 +12,7 @@ import typer
 
 from toolkit.cli import generate
 from toolkit.cli.audit import audit_app
-from toolkit.cli.new_project.init import init
+from toolkit.cli.init import init
 from toolkit.cli.policy import policy_app
 from toolkit.cli.report import print_line
 from toolkit.cli.serve import serve

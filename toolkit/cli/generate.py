@@ -10,7 +10,7 @@ from typing import Annotated, Literal, TypeAlias
 
 import typer
 
-from toolkit.cli.import_report import ImportLines, failure_as_json, print_failures, print_reports
+from toolkit.cli.imports import ImportLines, failure_as_json, print_failures, print_reports
 from toolkit.cli.login import choose_browser
 from toolkit.cli.options import AsJson, ImportNames, Project, Trust
 from toolkit.cli.report import (

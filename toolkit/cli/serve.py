@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
 import typer
 
 from toolkit.cli.options import Workspace
+from toolkit.cli.package import load_named_package
 from toolkit.cli.report import count, report_errors, write_warning
-from toolkit.cli.tools.generated_package import load_named_package
 from toolkit.errors import SetupError
 
 if TYPE_CHECKING:
     from toolkit.serve.http.address import Address
-    from toolkit.serve.mcp_server.server import ToolkitServer
+    from toolkit.serve.server import ToolkitServer
     from toolkit.serve.setup.served_tools import ServedTools
 
 TOKEN_VARIABLE: Final = "TOOLKIT_SERVE_TOKEN"
@@ -152,7 +152,7 @@ def _share(served: ServedTools, redis_url: str | None, secret_file: Path | None)
 
 
 def _serve_stdio(served: ServedTools, tell: Callable[[str], None]) -> None:
-    from toolkit.serve.mcp_server.transports import serve_stdio
+    from toolkit.serve.transports import serve_stdio
 
     server = _make_server(served, tell)
     serve_stdio(server, lambda: tell(f"{_what(server, served)} over stdio; {served.describe()}"))
@@ -162,7 +162,7 @@ def _serve_http(
     served: ServedTools, address: str, token_file: Path | None, names: tuple[str, ...], tell: Callable[[str], None]
 ) -> None:
     from toolkit.serve.http.address import Address
-    from toolkit.serve.mcp_server.transports import PATH, check_token, serve_http
+    from toolkit.serve.transports import PATH, check_token, serve_http
 
     where, token = Address.parse(address), _read_token(token_file, served.workspace)
     check_token(where, token)
@@ -182,7 +182,7 @@ def _serve_http(
 
 
 def _make_server(served: ServedTools, tell: Callable[[str], None]) -> ToolkitServer:
-    from toolkit.serve.mcp_server.server import ToolkitServer
+    from toolkit.serve.server import ToolkitServer
 
     return ToolkitServer(served, tell)
 

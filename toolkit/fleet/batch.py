@@ -20,7 +20,7 @@ from toolkit.fleet.crew import Crew, CrewWorker, News
 from toolkit.fleet.items import FleetRun, OnItemProgress
 from toolkit.fleet.messages import Assignment, ProgressEvent, Report, RunOutcome, SetupWriter, read_from_worker, write
 from toolkit.fleet.worker import UNKNOWN, effect_unknown, fail_item
-from toolkit.runtime.context.signals import CancelSignal
+from toolkit.runtime.signals import CancelSignal
 from toolkit.wire.call import ToolCall
 from toolkit.wire.result import ToolResult
 

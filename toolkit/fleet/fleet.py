@@ -14,8 +14,8 @@ from toolkit.fleet.items import CallEnded, FleetCall, FleetRun, OnItemProgress, 
 from toolkit.fleet.messages import RunOutcome
 from toolkit.fleet.ray_workers import RayWorkers, import_ray
 from toolkit.fleet.setup import BUILTIN_TOOLS, check_factory
-from toolkit.runtime.context.signals import CancelSignal
 from toolkit.runtime.context.toolkit_context import check_deadline
+from toolkit.runtime.signals import CancelSignal
 from toolkit.wire.call import ToolCall
 from toolkit.wire.result import ToolResult
 

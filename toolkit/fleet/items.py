@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from toolkit.errors import RunError, ToolkitError
 from toolkit.loop.limits import RunLimits
-from toolkit.runtime.context.progress import Progress
+from toolkit.runtime.progress import Progress
 from toolkit.wire.call import ToolCall
 from toolkit.wire.conversation import Conversation
 from toolkit.wire.message import ChatMessage

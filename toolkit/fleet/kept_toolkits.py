@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from toolkit.errors import SetupError
 from toolkit.fleet.messages import read_setup
-from toolkit.runtime.call.runner import Runner
+from toolkit.runtime.sync import Runner
 
 KEPT: Final = 16
 """How many toolkits that nobody uses are kept open."""

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from toolkit.errors import RunError, ToolFailed, ToolkitError
 from toolkit.fleet.items import FleetRun
-from toolkit.runtime.call.steps import error_result
-from toolkit.runtime.context.progress import Progress
+from toolkit.runtime.path import error_result
+from toolkit.runtime.progress import Progress
 from toolkit.wire.call import ToolCall
 from toolkit.wire.conversation import Conversation
 from toolkit.wire.message import ToolResultMessage
@@ -68,7 +68,7 @@ _READABLE_MODULES: Final = (
     "toolkit.wire.",
     "toolkit.errors",
     "toolkit.fleet.messages",
-    "toolkit.runtime.context.progress",
+    "toolkit.runtime.progress",
 )
 _READABLE: Final = {
     ("builtins", "set"),

@@ -10,7 +10,7 @@ import threading
 from typing import Final
 
 from toolkit.fleet.messages import ProgressEvent, read_from_worker, write
-from toolkit.runtime.context.progress import Progress
+from toolkit.runtime.progress import Progress
 
 MAX_WAITING: Final = 1000
 """Events that wait for the driver. What comes while there are as many is counted, and left out."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from toolkit.runtime.call.runner import Runner
 from toolkit.runtime.call.view import core_of
+from toolkit.runtime.sync import Runner
 
 _OWN_ORIGINS: Final = ("functions", "models")
 """Imports from code of the project itself."""

@@ -27,11 +27,11 @@ from toolkit.fleet.messages import (
 from toolkit.fleet.progress_outbox import ProgressOutbox
 from toolkit.fleet.repeatable import is_repeatable
 from toolkit.fleet.setup import load_factory
-from toolkit.runtime.call.runner import Runner
-from toolkit.runtime.call.steps import as_toolkit_error, error_result
 from toolkit.runtime.call.view import options_of
-from toolkit.runtime.context.progress import combine_listeners
-from toolkit.runtime.context.signals import CancelSignal
+from toolkit.runtime.path import as_toolkit_error, error_result
+from toolkit.runtime.progress import combine_listeners
+from toolkit.runtime.signals import CancelSignal
+from toolkit.runtime.sync import Runner
 from toolkit.wire.call import ToolCall
 from toolkit.wire.conversation import Conversation
 from toolkit.wire.message import TextMessage
@@ -119,7 +119,7 @@ class FleetWorker:
             return without_output(call_when_free(view, call, item.deadline, started, signal))
 
     def _run(self, item: Assignment, wanted: FleetRun, signal: CancelSignal) -> RunOutcome:
-        from toolkit.loop.sync_run import run
+        from toolkit.loop.sync import run
 
         if self._make_driver is None:
             raise SetupError("runs need a model: name its factory with Fleet(..., make_driver='module:function')")

@@ -7,34 +7,34 @@ uses the standard library and ``toolkit.errors`` only. Everything here is loaded
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from toolkit.guard.fs.handles import DirEntry as DirEntry
-    from toolkit.guard.fs.handles import EntryNames as EntryNames
-    from toolkit.guard.fs.handles import FileInfo as FileInfo
-    from toolkit.guard.fs.handles import OpenFile as OpenFile
-    from toolkit.guard.fs.handles import SandboxDir as SandboxDir
-    from toolkit.guard.fs.path import SandboxPath as SandboxPath
-    from toolkit.guard.fs.path import display as display
-    from toolkit.guard.fs.resolve import ResolverName as ResolverName
-    from toolkit.guard.fs.resolve import has_openat2 as has_openat2
+    from toolkit.guard.files.handles import DirEntry as DirEntry
+    from toolkit.guard.files.handles import EntryNames as EntryNames
+    from toolkit.guard.files.handles import FileInfo as FileInfo
+    from toolkit.guard.files.handles import OpenFile as OpenFile
+    from toolkit.guard.files.handles import SandboxDir as SandboxDir
+    from toolkit.guard.files.path import SandboxPath as SandboxPath
+    from toolkit.guard.files.path import display as display
+    from toolkit.guard.files.resolve import ResolverName as ResolverName
+    from toolkit.guard.files.resolve import has_openat2 as has_openat2
+    from toolkit.guard.files.sandbox_fs import SandboxFS as SandboxFS
+    from toolkit.guard.files.write import Fingerprint as Fingerprint
+    from toolkit.guard.files.write import WrittenFile as WrittenFile
     from toolkit.guard.fs.runs_later import RUNS_LATER as RUNS_LATER
-    from toolkit.guard.fs.sandbox_fs import SandboxFS as SandboxFS
     from toolkit.guard.fs.transaction.change import Drop as Drop
     from toolkit.guard.fs.transaction.change import FileChange as FileChange
     from toolkit.guard.fs.transaction.change import Put as Put
     from toolkit.guard.fs.transaction.recover import Recovery as Recovery
-    from toolkit.guard.fs.write import Fingerprint as Fingerprint
-    from toolkit.guard.fs.write import WrittenFile as WrittenFile
     from toolkit.guard.git import GitChange as GitChange
     from toolkit.guard.git import GitGuard as GitGuard
     from toolkit.guard.git import GitStatus as GitStatus
     from toolkit.guard.net.addresses import AddressRules as AddressRules
-    from toolkit.guard.net.exchange import Response as Response
     from toolkit.guard.net.guard import NetGuard as NetGuard
-    from toolkit.guard.net.hosts import Host as Host
-    from toolkit.guard.net.hosts import HostPattern as HostPattern
-    from toolkit.guard.net.hosts import Url as Url
-    from toolkit.guard.net.network import Network as Network
     from toolkit.guard.net.service import ServiceGuard as ServiceGuard
+    from toolkit.guard.network.guard import Response as Response
+    from toolkit.guard.network.hosts import Host as Host
+    from toolkit.guard.network.hosts import HostPattern as HostPattern
+    from toolkit.guard.network.hosts import Url as Url
+    from toolkit.guard.network.network import Network as Network
     from toolkit.guard.permission import ALL_PERMISSIONS as ALL_PERMISSIONS
     from toolkit.guard.permission import PERMISSIONS as PERMISSIONS
     from toolkit.guard.permission import Carrier as Carrier
@@ -63,20 +63,20 @@ else:
     __all__, __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            ".fs.handles": "DirEntry EntryNames FileInfo OpenFile SandboxDir",
-            ".fs.path": "SandboxPath display",
-            ".fs.resolve": "ResolverName has_openat2",
+            ".files.handles": "DirEntry EntryNames FileInfo OpenFile SandboxDir",
+            ".files.path": "SandboxPath display",
+            ".files.resolve": "ResolverName has_openat2",
             ".fs.runs_later": "RUNS_LATER",
-            ".fs.sandbox_fs": "SandboxFS",
+            ".files.sandbox_fs": "SandboxFS",
             ".fs.transaction.change": "Drop FileChange Put",
             ".fs.transaction.recover": "Recovery",
-            ".fs.write": "Fingerprint WrittenFile",
+            ".files.write": "Fingerprint WrittenFile",
             ".git": "GitChange GitGuard GitStatus",
             ".net.addresses": "AddressRules",
-            ".net.exchange": "Response",
+            ".network.guard": "Response",
             ".net.guard": "NetGuard",
-            ".net.hosts": "Host HostPattern Url",
-            ".net.network": "Network",
+            ".network.hosts": "Host HostPattern Url",
+            ".network.network": "Network",
             ".net.service": "ServiceGuard",
             ".permission": """ALL_PERMISSIONS PERMISSIONS Carrier CarrierChoice CommandNetwork GitMode Mode Permission
                 Permissions SandboxChoice""",

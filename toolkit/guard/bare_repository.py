@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from toolkit.errors import SandboxViolation
-from toolkit.guard.fs.deny_globs import fold, fold_all
-from toolkit.guard.fs.path import display
+from toolkit.guard.files.consent import fold, fold_all
+from toolkit.guard.files.path import display
 
 if TYPE_CHECKING:
     from toolkit.guard.fs.place import Names, Place

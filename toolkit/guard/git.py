@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from toolkit.errors import SandboxViolation, ToolFailed
-from toolkit.guard.fs.handles import Check
-from toolkit.guard.fs.path import display
-from toolkit.guard.fs.sandbox_fs import SandboxFS
+from toolkit.guard.files.handles import Check
+from toolkit.guard.files.path import display
+from toolkit.guard.files.sandbox_fs import SandboxFS
 from toolkit.guard.process.guard import ProcessGuard, ProcessResult
 
 _TIMEOUT: Final = 60.0

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from toolkit.jsonschema.keywords import UNIONS, Schema
 from toolkit.jsonschema.pointer import unescape_key
-from toolkit.jsonschema.references import References
+from toolkit.schema.keywords import References
 
 # Keywords by which a schema without a type shows which it means.
 _IMPLIED: Final = (("properties", "object"), ("additionalProperties", "object"), ("items", "array"))

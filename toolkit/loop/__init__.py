@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from toolkit.loop.async_run import run_async as run_async
-    from toolkit.loop.async_run import stream_run_async as stream_run_async
+    from toolkit.loop.async_ import run_async as run_async
+    from toolkit.loop.async_ import stream_run_async as stream_run_async
     from toolkit.loop.driver import AsyncDriver as AsyncDriver
     from toolkit.loop.driver import AsyncStreamingDriver as AsyncStreamingDriver
     from toolkit.loop.driver import Driver as Driver
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from toolkit.loop.events import RunEnded as RunEnded
     from toolkit.loop.events import RunEvent as RunEvent
     from toolkit.loop.limits import RunLimits as RunLimits
-    from toolkit.loop.sync_run import run as run
-    from toolkit.loop.sync_run import stream_run as stream_run
+    from toolkit.loop.sync import run as run
+    from toolkit.loop.sync import stream_run as stream_run
     from toolkit.wire.conversation import Conversation as Conversation
 else:
     from toolkit.lazy_exports import lazy_exports
@@ -22,11 +22,11 @@ else:
     __all__, __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            ".async_run": "run_async stream_run_async",
+            ".async_": "run_async stream_run_async",
             ".driver": "AsyncDriver AsyncStreamingDriver Driver StreamingDriver",
             ".events": "CallAnswered RunEnded RunEvent",
             ".limits": "RunLimits",
-            ".sync_run": "run stream_run",
+            ".sync": "run stream_run",
             "toolkit.wire.conversation": "Conversation",
         },
     )

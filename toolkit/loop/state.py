@@ -25,8 +25,8 @@ from toolkit.errors import (
 )
 from toolkit.loop.limits import RunLimits
 from toolkit.runtime.call.view import View, options_of
-from toolkit.runtime.context.signals import CallSignal, CancelSignal
-from toolkit.runtime.output.cache.budget import fit_history
+from toolkit.runtime.signals import CallSignal, CancelSignal
+from toolkit.runtime.stores.budget import fit_history
 from toolkit.wire.call import ToolCall
 from toolkit.wire.choice import NamedTool
 from toolkit.wire.conversation import DONE, Conversation

@@ -11,8 +11,8 @@ from pydantic_core import CoreSchema, core_schema
 
 from toolkit.models.absent import fields_of, leave_out_absent, omissible_names, without_none
 from toolkit.models.construct import first_constructor, needs_constructor
-from toolkit.models.enforce import Enforced
-from toolkit.models.exact import make_exact
+from toolkit.schema.enforce import Enforced
+from toolkit.schema.exact import make_exact
 
 T = TypeVar("T")
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from mypy.nodes import AssignmentStmt, Block, Decorator, FuncDef, IfStmt, NameExpr, OverloadedFuncDef, Statement
 from mypy.plugin import ClassDefContext
 
-RUNNERS = ("toolkit.runtime.call.runner.Runner", "toolkit.runtime.call.async_runner.AsyncRunner")
+RUNNERS = ("toolkit.runtime.sync.Runner", "toolkit.runtime.async_.AsyncRunner")
 BY_SIGNATURE = "_invoke_by_signature"
 
 

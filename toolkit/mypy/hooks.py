@@ -16,7 +16,7 @@ from toolkit.mypy.invoke import INVOKES, signature_of_call
 from toolkit.mypy.keywords import has_tools_as_methods, signature_of_method, signature_of_model
 from toolkit.mypy.outputs import CONTENT, ContentHook
 from toolkit.mypy.packages import signature_of_create
-from toolkit.mypy.policies import CLASSES, signature_of_policy
+from toolkit.mypy.packs import CLASSES, signature_of_policy
 
 _MODEL = "toolkit.models.base.ToolModel"
 

@@ -14,7 +14,7 @@ from toolkit.mypy.arguments import Complaints
 from toolkit.mypy.checking import Checker, takes_anything, unpacks
 from toolkit.mypy.wording import quoted
 
-_CALL_TOOL = ("toolkit.runtime.call.runner.CallTool", "toolkit.runtime.call.async_runner.CallToolAsync")
+_CALL_TOOL = ("toolkit.runtime.sync.CallTool", "toolkit.runtime.async_.CallToolAsync")
 
 
 class GivenArgument(NamedTuple):

@@ -74,4 +74,4 @@ def type_text(kind: Type, options: Options) -> str:
 
 def _is_omit(kind: Type) -> bool:
     proper = get_proper_type(kind)
-    return isinstance(proper, Instance) and proper.type.fullname == "toolkit.runtime.catalog.omit.Omit"
+    return isinstance(proper, Instance) and proper.type.fullname == "toolkit.runtime.surface.Omit"

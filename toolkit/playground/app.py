@@ -18,7 +18,7 @@ from toolkit.playground.calls.running_calls import MAX_CALLS
 from toolkit.playground.http.headers import SafeHeaders
 from toolkit.playground.http.json_text import to_json
 from toolkit.playground.http.page_files import page_files, send_page_file
-from toolkit.playground.http.requests import RequestRefused, read_json, read_text
+from toolkit.playground.requests import RequestRefused, read_json, read_text
 from toolkit.playground.session import PlaygroundSession
 from toolkit.runtime.call.approval import Answer, Approve, Deny, Edit
 from toolkit.runtime.call.argument_text import parse_arguments

@@ -17,8 +17,8 @@ from toolkit.runtime.call.view import core_of
 
 if TYPE_CHECKING:
     from toolkit.guard.policy.policy import SecurityPolicy
-    from toolkit.runtime.call.async_runner import AsyncRunner
-    from toolkit.runtime.call.core import Core
+    from toolkit.runtime.async_ import AsyncRunner
+    from toolkit.runtime.toolkit import Core
     from toolkit.serve.setup.served_tools import ServedTools
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
-from toolkit.guard.imports.finder import guard_imports
+from toolkit.guard.late_imports import guard_imports
 
 if TYPE_CHECKING:
     from toolkit.guard.policy.policy import SecurityPolicy

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from toolkit.inject.scope import DependencyScope
     from toolkit.runtime.audit.log import AuditLog
-    from toolkit.runtime.context.guards import Guards
+    from toolkit.runtime.guards import Guards
     from toolkit.runtime.tracing.calls import TracedCalls
     from toolkit.runtime.workers import LoopThread, Workers
 

@@ -6,15 +6,15 @@ Every name is loaded when it is first used.
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from toolkit.schema.problems import Finding as Finding
+    from toolkit.schema.spec import Json as Json
+    from toolkit.schema.spec import Origin as Origin
+    from toolkit.schema.spec import SpecExample as SpecExample
+    from toolkit.schema.spec import ToolSpec as ToolSpec
     from toolkit.spec.lint import estimate_tokens as estimate_tokens
     from toolkit.spec.lint import lint_spec as lint_spec
     from toolkit.spec.load import load_spec_text as load_spec_text
     from toolkit.spec.load import load_specs as load_specs
-    from toolkit.spec.model import Json as Json
-    from toolkit.spec.model import Origin as Origin
-    from toolkit.spec.model import SpecExample as SpecExample
-    from toolkit.spec.model import ToolSpec as ToolSpec
-    from toolkit.spec.problems import Finding as Finding
     from toolkit.spec.tool_names import is_wire_name as is_wire_name
 else:
     from toolkit.lazy_exports import lazy_exports
@@ -24,8 +24,8 @@ else:
         {
             ".lint": "estimate_tokens lint_spec",
             ".load": "load_spec_text load_specs",
-            ".model": "Json Origin SpecExample ToolSpec",
+            "toolkit.schema.spec": "Json Origin SpecExample ToolSpec",
             ".tool_names": "is_wire_name",
-            ".problems": "Finding",
+            "toolkit.schema.problems": "Finding",
         },
     )

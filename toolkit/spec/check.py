@@ -6,8 +6,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+from toolkit.schema.checks import find_misspelt_hints, find_misspelt_keywords
+from toolkit.schema.problems import Problems, Unreadable, below, extend_pointer, kind
+from toolkit.schema.spec import Json, ToolSpec
 from toolkit.spec.checks.fields import Fields
-from toolkit.spec.checks.keywords import find_misspelt_hints, find_misspelt_keywords
 from toolkit.spec.checks.origin import (
     ORIGIN_KEYS,
     FileOrigin,
@@ -19,8 +21,6 @@ from toolkit.spec.checks.origin import (
 )
 from toolkit.spec.checks.own_keys import check_examples, check_permissions
 from toolkit.spec.description import placeholder_problems, read_description
-from toolkit.spec.model import Json, ToolSpec
-from toolkit.spec.problems import Problems, Unreadable, below, extend_pointer, kind
 
 MAX_SCHEMA_DEPTH: Final = 64
 MAX_SCHEMA_NODES: Final = 20_000

@@ -14,14 +14,14 @@ PLACEHOLDERS: Final = ("workspace", "directory", "cwd")
 
 def read_description(folder: Path, name: str) -> str:
     """The text of a description file in or below ``folder``; ``Unreadable`` says what is wrong with it."""
-    from toolkit.spec.files import read_below
+    from toolkit.schema.spec_files import read_below
 
     return read_below(folder, name, MAX_DESCRIPTION_FILE)
 
 
 def read_module_description(source: str | None, name: str, owner: str) -> str:
     """The text of a file in or below the folder of a module's source file; no step on the way may be a link."""
-    from toolkit.spec.problems import Unreadable, quote
+    from toolkit.schema.problems import Unreadable, quote
 
     if source is None or not os.path.isfile(source):
         raise SetupError(f"{owner} was not defined in a file, so it cannot have a description file")
@@ -40,7 +40,7 @@ def placeholder_problems(text: str) -> list[str]:
     >>> placeholder_problems("in ${workspace}, as ${user}")
     ["'${user}' is not a placeholder; ${workspace}, ${directory} and ${cwd} are"]
     """
-    from toolkit.spec.problems import quote
+    from toolkit.schema.problems import quote
 
     # Split, not matched: a pattern would take quadratic time on a text full of unclosed "${".
     pieces = [piece.partition("}") for piece in text.split("${")[1:]]

@@ -8,8 +8,8 @@ import re
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from toolkit.spec.model import Json
-from toolkit.spec.problems import Problems, Unreadable, pointer_of, quote
+from toolkit.schema.problems import Problems, Unreadable, pointer_of, quote
+from toolkit.schema.spec import Json
 from toolkit.spec.text_limits import (
     MAX_DEPTH,
     MAX_JSON_CONTAINERS,

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from toolkit.jsonschema.walk import subschemas
-from toolkit.spec.model import Json, ToolSpec
-from toolkit.spec.problems import Finding, below, extend_pointer, quote
+from toolkit.schema.problems import Finding, below, extend_pointer, quote
+from toolkit.schema.spec import Json, ToolSpec
 
 MAX_DESCRIPTION_TOKENS: Final = 40
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Final
 
 from toolkit.errors import SpecError
+from toolkit.schema.problems import Finding, Problems, SpecPlace, Unreadable, below, quote
+from toolkit.schema.spec import ToolSpec
+from toolkit.schema.spec_files import find_spec_files, read_plain_file, refuse_bom
+from toolkit.schema.spec_text import read_yaml
 from toolkit.spec.check import check_document
-from toolkit.spec.files import find_spec_files, read_plain_file, refuse_bom
 from toolkit.spec.json_text import read_json
-from toolkit.spec.model import ToolSpec
-from toolkit.spec.problems import Finding, Problems, SpecPlace, Unreadable, below, quote
-from toolkit.spec.yaml_text import read_yaml
 
 MAX_FILE_BYTES: Final = 32 * 1024 * 1024
 """Enough for the tools of a large API. ``text_limits`` bounds what such a text may cost."""

@@ -6,7 +6,7 @@ import math
 import re
 from typing import Final
 
-from toolkit.spec.problems import clip
+from toolkit.schema.problems import clip
 
 MAX_DEPTH: Final = 100  # of a whole file; a schema has its own, smaller limit in check.py
 MAX_JSON_CONTAINERS: Final = 1_000_000

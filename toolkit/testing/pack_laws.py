@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import pytest
 
 from toolkit.errors import ERROR_CODES, ToolFailed, ToolkitError
-from toolkit.runtime.context.signals import CancelSignal
+from toolkit.runtime.signals import CancelSignal
 from toolkit.testing.laws.adapter import Adapter
 from toolkit.testing.laws.requests import check_messages_are_json, check_tool_survives
 from toolkit.wire import AssistantToolCallMessage, TextMessage, ToolCall, ToolResult, ToolResultMessage, alias, to_json

@@ -26,8 +26,8 @@ import pytest
 
 if TYPE_CHECKING:
     from toolkit.guard import Decision, SecurityPolicy
-    from toolkit.runtime.call.async_runner import AsyncRunner
-    from toolkit.runtime.call.runner import Runner
+    from toolkit.runtime.async_ import AsyncRunner
+    from toolkit.runtime.sync import Runner
     from toolkit.testing.script import AsyncTurn, Turn
     from toolkit.testing.scripted_model import (
         AsyncScriptedModel,

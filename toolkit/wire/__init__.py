@@ -63,9 +63,11 @@ else:
             ".content": "ContentBlock ContentOutput",
             ".conversation": "Conversation",
             ".definition": "NativeTool ToolCallers ToolDefinition",
-            ".events": "AnswerEnded AnswerEvent ArgumentsCame CallCompleted CallStarted ReasoningCame TextCame UsageCame",
+            ".events": """AnswerEnded AnswerEvent ArgumentsCame CallCompleted CallStarted ReasoningCame TextCame
+                UsageCame""",
             ".json_types": "JsonObject",
-            ".message": "AssistantToolCallMessage ChatMessage TextMessage ToolResultMessage has_tool_calls is_tool_result",
+            ".message": """AssistantToolCallMessage ChatMessage TextMessage ToolResultMessage has_tool_calls
+                is_tool_result""",
             ".output": "Output OutputSchema",
             ".query": "CachePoint FinishReason QueryOptions QueryResult Reasoning ReasoningEffort Usage",
             ".result": "ToolResult",

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from toolkit.codegen.imports.importers.result import ImportResult
-from toolkit.codegen.imports.importers.subprocess_reader import read_modules
+from toolkit.codegen.imports.python_modules import read_modules
 from toolkit.codegen.imports.settings import ImportSettings
 from toolkit.codegen.settings import Settings, find_settings
 from toolkit.errors import SpecError
+from toolkit.schema.problems import Finding, Problems
+from toolkit.schema.spec import ToolSpec
 from toolkit.spec.check import check_document
-from toolkit.spec.model import ToolSpec
-from toolkit.spec.problems import Finding, Problems
 from toolkit.spec.text_limits import NOT_UNICODE, is_unicode
 
 _READER: Final = "functions_reader.py"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from toolkit.codegen.imports.importers.result import ImportResult
-from toolkit.codegen.imports.importers.subprocess_reader import read_modules
+from toolkit.codegen.imports.python_modules import read_modules
 from toolkit.codegen.imports.settings import ImportSettings
 from toolkit.codegen.settings import find_settings
 from toolkit.errors import SpecError

@@ -18,9 +18,9 @@ OpenUrl: TypeAlias = Callable[[str], object]
 """Shows an address to the person, or opens it in a browser, and returns at once."""
 
 IMPORTERS: Final[Mapping[ImportKind, str]] = {
-    "mcp": "toolkit.codegen.imports.importers.mcp:import_mcp",
-    "openapi": "toolkit.codegen.imports.importers.openapi.importer:import_openapi",
-    "tools": "toolkit.codegen.imports.importers.provider_json:import_provider_json",
+    "mcp": "toolkit.codegen.imports.mcp:import_mcp",
+    "openapi": "toolkit.codegen.imports.openapi:import_openapi",
+    "tools": "toolkit.codegen.imports.provider_json:import_provider_json",
     "functions": "toolkit.codegen.imports.importers.functions:import_functions",
     "models": "toolkit.codegen.imports.importers.models:import_models",
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from toolkit.spec.problems import Finding
+from toolkit.schema.problems import Finding
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from toolkit.codegen.imports.settings import ImportSettings
 from toolkit.errors import SetupError
-from toolkit.spec.problems import quote
+from toolkit.schema.problems import quote
 
 
 def find_source_file(settings: ImportSettings, root: Path) -> Path:

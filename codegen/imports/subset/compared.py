@@ -15,11 +15,11 @@ from toolkit.jsonschema.keywords import (
     SUBSCHEMA_MAPS,
     UNIONS,
 )
-from toolkit.jsonschema.references import References
 from toolkit.jsonschema.types import TYPES as _TYPES
 from toolkit.jsonschema.types import types_of
 from toolkit.jsonschema.values import json_key, json_type, same_json
 from toolkit.jsonschema.walk import children, map_children, subschemas
+from toolkit.schema.keywords import References
 
 Node: TypeAlias = dict[str, Any] | bool
 

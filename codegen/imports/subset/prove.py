@@ -23,11 +23,11 @@ from toolkit.codegen.imports.subset.compared import (
     without_annotations,
 )
 from toolkit.codegen.imports.subset.limits import CHECKS, OBJECT_WORDS
-from toolkit.jsonschema.accepts import CHECKS as VALUE_CHECKS
 from toolkit.jsonschema.keywords import ANNOTATIONS, APPLIES_TO, DEFINITIONS, REFERENCES, UNIONS
 from toolkit.jsonschema.values import are_disjoint, json_key, json_type, same_json
 from toolkit.jsonschema.walk import subschemas
-from toolkit.spec.problems import below
+from toolkit.schema.accepts import CHECKS as VALUE_CHECKS
+from toolkit.schema.problems import below
 
 MAX_STEPS: Final = 20_000
 

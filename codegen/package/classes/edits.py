@@ -13,8 +13,8 @@ from toolkit.codegen.package import python_names
 from toolkit.codegen.package.classes.source_text import Edit, SourceText
 from toolkit.codegen.package.classes.tool_types import ToolTypes, render_model_default
 from toolkit.codegen.package.formats import described
+from toolkit.codegen.package.literals import TypeText
 from toolkit.codegen.package.render.literal import docstring, literal, text_literal
-from toolkit.codegen.package.render.typeexpr import TypeText
 from toolkit.codegen.schema.document import Document
 from toolkit.codegen.schema.objects import DECLARED_BY_SOME
 from toolkit.jsonschema.keywords import Schema

@@ -7,8 +7,8 @@ from typing import Final
 
 from toolkit.codegen.imports.freshness import service_url
 from toolkit.codegen.imports.settings import ImportSettings, OAuthSettings
+from toolkit.codegen.package.modules import RUN_BY_US, header, origin_kind
 from toolkit.codegen.package.render.literal import literal
-from toolkit.codegen.package.render.modules import RUN_BY_US, header, origin_kind
 from toolkit.codegen.package.rows import Row
 
 _SUPPORT: Final = {

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from toolkit.codegen.package.render.facade import ASYNC, SYNC, Surface, render_facade
+from toolkit.codegen.package.facade import ASYNC, SYNC, Surface, render_facade
+from toolkit.codegen.package.modules import header, model_imports, render_message_union
 from toolkit.codegen.package.render.literal import literal
-from toolkit.codegen.package.render.modules import header, model_imports, render_message_union
 from toolkit.codegen.package.render.signatures import ToolkitSignatures
 
 if TYPE_CHECKING:

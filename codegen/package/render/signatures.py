@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from toolkit.codegen.package.modules import header, model_imports
 from toolkit.codegen.package.render.literal import literal
-from toolkit.codegen.package.render.modules import header, model_imports
 from toolkit.codegen.package.rows import Row
 
 

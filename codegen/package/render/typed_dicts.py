@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from toolkit.codegen.package import python_names
 from toolkit.codegen.package.formats import RICH
+from toolkit.codegen.package.literals import TypeText
 from toolkit.codegen.package.render.literal import docstring, text_literal
-from toolkit.codegen.package.render.typeexpr import TypeText
 from toolkit.codegen.schema.document import Document
 
 SHARED_NAMES: Final = frozenset({"Any", "Literal", *RICH.values()})

@@ -26,8 +26,8 @@ from toolkit.codegen.schema.shapes.references import shape_reference
 from toolkit.codegen.schema.shapes.types import shape_types
 from toolkit.codegen.schema.shapes.unions import shape_union
 from toolkit.jsonschema.keywords import APPLIES_TO, ASSERTIONS, Schema
-from toolkit.jsonschema.references import References
 from toolkit.jsonschema.types import types_of
+from toolkit.schema.keywords import References
 
 STEPS_OF_A_CLASS: Final = 30
 """What writing a class costs datamodel-code-generator, as a number of our own steps."""

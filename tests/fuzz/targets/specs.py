@@ -6,9 +6,9 @@ import dataclasses
 import json
 
 from toolkit.errors import SpecError
+from toolkit.schema.problems import Problems, Unreadable
 from toolkit.spec import ToolSpec, load_spec_text
 from toolkit.spec.json_text import read_json
-from toolkit.spec.problems import Problems, Unreadable
 
 
 def check_spec(data: bytes) -> None:

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from toolkit.errors import SetupError
-from toolkit.guard.fs.deny_globs import Forms, Globs, fold_all
+from toolkit.guard.files.consent import Forms, Globs, fold_all
 
 
 def forms(path: str) -> Forms:

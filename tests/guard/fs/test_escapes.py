@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.guard.world import FILES, LINKS, ROWS, SECRET, D, Row, build, name_of
 from toolkit.errors import ToolFailed, ToolkitError
 from toolkit.guard import ResolverName, SandboxFS, has_openat2
-from toolkit.guard.fs.resolve import pick
+from toolkit.guard.files.resolve import pick
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ import pytest
 from toolkit import SecurityPolicy, ToolkitContext
 from toolkit.errors import SetupError
 from toolkit.guard import RUNS_LATER
-from toolkit.guard.fs.deny_globs import Forms, Globs, fold_all
+from toolkit.guard.files.consent import Forms, Globs, fold_all
 
 
 def is_covered(path: str) -> bool:

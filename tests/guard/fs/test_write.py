@@ -16,8 +16,8 @@ import pytest
 
 from toolkit.errors import SandboxViolation, SetupError, ToolCancelled, ToolFailed
 from toolkit.guard import ResolverName, SandboxFS, WrittenFile
-from toolkit.guard.fs import rename, write
-from toolkit.guard.fs.transaction import locks
+from toolkit.guard.files import locks, write
+from toolkit.guard.fs import rename
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 from tests.guard.repositories import INCOMPLETE, Repository, clean_filter, git, new_repository
 from toolkit.errors import SandboxViolation, ToolCancelled, ToolFailed, ToolkitError
 from toolkit.guard import GitChange, GitGuard, ProcessGuard, SandboxChoice, SandboxFS
-from toolkit.guard.process.kernel.tier import probe
+from toolkit.guard.process.tier import probe
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ from tests.guard.proxied import (
 )
 from toolkit.errors import ToolNotAllowed
 from toolkit.guard import Network
-from toolkit.guard.net.proxy import MAX_CONNECTIONS, UrlJudge
+from toolkit.guard.network.proxy import MAX_CONNECTIONS, UrlJudge
 
 EVERYTHING = {"allow_hosts": None, "allow_addresses": ["127.0.0.0/8", "::/0"]}
 

@@ -17,7 +17,7 @@ from toolkit.errors import SandboxViolation, SetupError, ToolCancelled, ToolFail
 from toolkit.guard import Host, NetGuard, Network
 from toolkit.guard.net.addresses import parse_address
 from toolkit.guard.net.dial import Deadline, connect
-from toolkit.guard.net.network import system_resolve
+from toolkit.guard.network.network import system_resolve
 
 WATCHDOG = 60
 
@@ -98,7 +98,7 @@ def test_settings_do_not_change() -> None:
 
 
 def test_settings_load_neither_socket_nor_ssl() -> None:
-    code = "import sys, toolkit.guard.net.network; print({'socket', 'ssl', 'http.client'} & set(sys.modules))"
+    code = "import sys, toolkit.guard.network.network; print({'socket', 'ssl', 'http.client'} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout == b"set()\n"
 
 

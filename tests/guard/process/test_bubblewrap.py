@@ -22,9 +22,9 @@ from tests.guard.ways import FULL, Way, guard_in, needs
 from tests.projects import PACKAGES
 from toolkit.errors import SetupError, ToolNotAllowed
 from toolkit.guard import ProcessGuard, ProcessResult
-from toolkit.guard.process.kernel import bubblewrap, tier
+from toolkit.guard.process import bubblewrap, tier
 from toolkit.guard.process.kernel.syscall import Unsupported
-from toolkit.guard.process.kernel.tier import pick_tier, probe
+from toolkit.guard.process.tier import pick_tier, probe
 
 WATCHDOG = 60.0
 
@@ -171,7 +171,7 @@ def test_the_supervisor_inside_is_not_read_from_the_workspace(workspace: Path) -
         [sys.executable, "-c", code, str(workspace)], env=environment, cwd="/", capture_output=True, text=True
     )
     assert done.stdout == "b''\nb'fine\\n'\n", done.stderr
-    assert (workspace / "toolkit/guard/process/fork_server/supervisor.py").read_text() == "hostile("
+    assert (workspace / "toolkit/guard/process/supervisor.py").read_text() == "hostile("
 
 
 @pytest.mark.parametrize("way", FULL)

@@ -26,7 +26,7 @@ from tests.guard.proxied import proxy_threads
 from tests.guard.ways import FULL, SANDBOXED, Way, guard_in
 from toolkit.errors import InvalidArguments, ToolFailed, ToolNotAllowed
 from toolkit.guard import LongProcess, Network, ProcessGuard, ProcessResult
-from toolkit.guard.process.fork_server.client import CommandHandle
+from toolkit.guard.process.fork_client import CommandHandle
 
 __all__ = ["certificates"]  # a fixture
 

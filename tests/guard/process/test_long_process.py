@@ -267,7 +267,7 @@ def test_a_program_of_the_workspace_is_never_let_out(workspace: Path, sandboxed:
 
 
 def test_where_no_command_runs_only_the_named_way_out_does(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolkit.guard.process.kernel.tier.probe", lambda *_: "this machine gives none")
+    monkeypatch.setattr("toolkit.guard.process.tier.probe", lambda *_: "this machine gives none")
     with ProcessGuard(str(workspace), sandbox="full", carrier="own") as guard:
         with pytest.raises(ToolNotAllowed, match="this machine gives none"):
             guard.start(["python", "server.py"])

@@ -129,7 +129,7 @@ import json, os, socket, struct, subprocess, sys, tempfile, threading
 from pathlib import Path
 from tests.guard.netns import enter_namespace
 from tests.guard.ways import guard_in
-from toolkit.guard.process.kernel.namespaces import _MOUNT, _NEWNS, _UNSHARE
+from toolkit.guard.process.namespaces import _MOUNT, _NEWNS, _UNSHARE
 from toolkit.guard.process.kernel.syscall import syscall
 
 workspace, settings, way = sys.argv[1:]

@@ -21,11 +21,12 @@ from tests.guard.ways import needs
 from tests.projects import REPOSITORY
 from toolkit.errors import ToolFailed, ToolNotAllowed
 from toolkit.guard import ProcessGuard
-from toolkit.guard.fs import resolve
+from toolkit.guard.files import resolve
+from toolkit.guard.process import bubblewrap, namespaces, tier
 from toolkit.guard.process.fork_server import usage
-from toolkit.guard.process.kernel import bubblewrap, landlock, namespaces, seccomp, syscall, tier
+from toolkit.guard.process.kernel import landlock, seccomp, syscall
 from toolkit.guard.process.kernel.syscall import MACHINES, Unsupported
-from toolkit.guard.process.kernel.tier import TierChoice, pick_tier, probe
+from toolkit.guard.process.tier import TierChoice, pick_tier, probe
 
 BWRAP = "/usr/bin/bwrap"
 HEADERS = {
@@ -205,7 +206,7 @@ def test_a_sandbox_that_cannot_be_built_runs_nothing(tmp_path: Path, monkeypatch
     workspace.mkdir()
     extra.mkdir()
     with ProcessGuard(str(workspace), sandbox="full", read_roots=[str(extra)], write_roots=[str(extra)]) as guard:
-        monkeypatch.setattr("toolkit.guard.process.fork_server.client._CODE", "raise SystemExit(1)")
+        monkeypatch.setattr("toolkit.guard.process.fork_client._CODE", "raise SystemExit(1)")
         with pytest.raises(ToolFailed, match="could not be started"):
             guard.run(["touch", "ran"])
     assert list(workspace.iterdir()) == []
@@ -214,7 +215,7 @@ def test_a_sandbox_that_cannot_be_built_runs_nothing(tmp_path: Path, monkeypatch
 AS_NOBODY = '''
 import json, os, sys
 from toolkit.guard import ProcessGuard
-from toolkit.guard.process.kernel.tier import pick_tier, probe
+from toolkit.guard.process.tier import pick_tier, probe
 workspace, outside, sandbox, carrier = sys.argv[1:]
 BOMB = """
 import os, time

@@ -11,7 +11,7 @@ from tests.guard import nobody
 from tests.guard.repositories import git
 from tests.guard.review.world import Repositories
 from tests.guard.ways import FULL, SANDBOXED, Way, guard_in
-from toolkit.guard.fs.deny_globs import Globs
+from toolkit.guard.files.consent import Globs
 from toolkit.guard.review import scan
 from toolkit.guard.review.scan import EntryPlace, Scanner, ScanRoot
 

@@ -21,7 +21,7 @@ from toolkit import (
     has_tool_calls,
     is_tool_result,
 )
-from toolkit.runtime.output.cache.budget import MEDIA_TOKENS, history_budget, tokens
+from toolkit.runtime.stores.budget import MEDIA_TOKENS, history_budget, tokens
 from toolkit.wire.result import ResultKind
 
 WINDOW = 128_000

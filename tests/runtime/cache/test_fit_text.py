@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from toolkit.runtime.output.cache.budget import Fitted, fit_text, note, shorten
+from toolkit.runtime.stores.budget import Fitted, fit_text, note, shorten
 
 REF = "b3V0cHV0cyBhcmUga2VwdCBhIHdoaWxl"
 

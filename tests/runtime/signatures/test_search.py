@@ -8,7 +8,7 @@ import pytest
 
 from acme.generated import SecurityPolicy
 from tests.runtime.conftest import MakeDoor
-from toolkit.runtime.signatures.search import ToolIndex
+from toolkit.runtime.discovery import ToolIndex
 
 
 def found(door: Any, query: str, limit: int = 10) -> list[str]:

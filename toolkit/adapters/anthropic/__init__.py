@@ -5,7 +5,7 @@
 {'type': 'object'}
 """
 
-from toolkit.adapters.anthropic.decode import (
+from toolkit.adapters.anthropic.codec import (
     decode_choice,
     decode_messages,
     decode_response,

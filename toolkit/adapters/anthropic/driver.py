@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from toolkit.adapters.anthropic.caching import add_breakpoints
-from toolkit.adapters.anthropic.decode import decode_response, decode_strict_calls
+from toolkit.adapters.anthropic.codec import decode_response, decode_strict_calls
 from toolkit.adapters.anthropic.encode import (
     PROGRAM,
     PROVIDER,
@@ -18,9 +18,9 @@ from toolkit.adapters.anthropic.encode import (
     split_system,
 )
 from toolkit.adapters.anthropic.stream import Accumulator
-from toolkit.adapters.base_driver import Exchange, Prompt, join_messages_with_system, without_none
 from toolkit.adapters.blocks.encode import encode_call_block
 from toolkit.adapters.callers import find_program
+from toolkit.adapters.driver import Exchange, Prompt, join_messages_with_system, without_none
 from toolkit.adapters.lossless import provider_metadata
 from toolkit.adapters.plain_json import JsonDict, plain_object, plain_text
 from toolkit.adapters.settings.structured_output import enforced_schema

@@ -8,19 +8,19 @@ from typing import Any, Final
 
 from toolkit.adapters.anthropic.content import PROVIDER as PROVIDER
 from toolkit.adapters.anthropic.content import encode_part, takes
-from toolkit.adapters.argument_text import compact
 from toolkit.adapters.blocks.encode import BlockWriter, call_input, encode_content, encode_turns
 from toolkit.adapters.callers import encode_callers
 from toolkit.adapters.lossless import provider_metadata
 from toolkit.adapters.media.moved import move_media
 from toolkit.adapters.plain_json import JsonDict, plain
 from toolkit.adapters.provider_names import provider_name
+from toolkit.adapters.requests import encode_definitions
 from toolkit.adapters.result_value import result_blocks
 from toolkit.adapters.strict.adapter import choose_strict, sent_parameters
 from toolkit.adapters.strict.receipt import StrictReceipt
 from toolkit.adapters.strict.rules import ANTHROPIC
 from toolkit.adapters.tool_choice import ChoiceTable, encode_tool_choice
-from toolkit.adapters.tool_definitions import encode_definitions
+from toolkit.adapters.values import compact
 from toolkit.wire.call import ToolCall
 from toolkit.wire.choice import ToolChoice
 from toolkit.wire.definition import AnyDefinition, NativeTool, ToolDefinition

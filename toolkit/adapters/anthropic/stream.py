@@ -6,12 +6,12 @@ from typing import Any, Final
 
 from toolkit.adapters.answers.query_results import end_stream_early
 from toolkit.adapters.answers.surrogates import mend, mend_text
-from toolkit.adapters.anthropic.decode import build_result, decode_usage
+from toolkit.adapters.anthropic.codec import build_result, decode_usage
 from toolkit.adapters.anthropic.encode import PROVIDER
-from toolkit.adapters.argument_text import compact, parse_object
 from toolkit.adapters.blocks.stream import BlocksInPieces, GrowingBlock
 from toolkit.adapters.plain_json import JsonDict
 from toolkit.adapters.streaming.answer import StreamedAnswer
+from toolkit.adapters.values import compact, parse_object
 from toolkit.wire.query import QueryResult
 
 _TEXT: Final = {"type": "text", "text": ""}

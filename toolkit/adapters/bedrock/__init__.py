@@ -6,7 +6,7 @@
 """
 
 from toolkit.adapters.bedrock.boto3_bytes import boto3_messages
-from toolkit.adapters.bedrock.decode import (
+from toolkit.adapters.bedrock.codec import (
     decode_choice,
     decode_messages,
     decode_response,

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
-import itertools
 from typing import Any, Final
 
-from toolkit.adapters.argument_text import compact
 from toolkit.adapters.bedrock.content import encode_part, takes, takes_in_results
 from toolkit.adapters.blocks.encode import BlockWriter, arrange_blocks, call_input, encode_turns
 from toolkit.adapters.lossless import provider_metadata
 from toolkit.adapters.media.moved import move_media
 from toolkit.adapters.plain_json import JsonDict, plain
 from toolkit.adapters.provider_names import OPENAI_NAME, provider_name
+from toolkit.adapters.requests import encode_definitions
 from toolkit.adapters.result_value import result_blocks
 from toolkit.adapters.strict.adapter import choose_strict, sent_parameters
 from toolkit.adapters.strict.receipt import StrictReceipt
 from toolkit.adapters.strict.rules import BEDROCK
 from toolkit.adapters.tool_choice import ChoiceTable, encode_tool_choice
-from toolkit.adapters.tool_definitions import encode_definitions
+from toolkit.adapters.values import compact
 from toolkit.wire.call import ToolCall
 from toolkit.wire.choice import ToolChoice
 from toolkit.wire.definition import AnyDefinition, ToolDefinition
@@ -105,7 +105,9 @@ def _name_documents(turns: list[JsonDict]) -> list[JsonDict]:
 
 
 def _free_name(wanted: str | None, taken: set[str]) -> str:
-    forms = (f"document {number}" if wanted is None else f"{wanted[:190]} ({number + 1})" for number in itertools.count(1))
+    forms = (
+        f"document {number}" if wanted is None else f"{wanted[:190]} ({number + 1})" for number in itertools.count(1)
+    )
     return next(name for name in forms if name not in taken)
 
 

@@ -20,9 +20,9 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from toolkit.adapters.argument_text import has_broken_arguments
 from toolkit.adapters.lossless import provider_metadata, restore
 from toolkit.adapters.plain_json import JsonDict
+from toolkit.adapters.values import has_broken_arguments
 from toolkit.wire.call import ToolCall
 from toolkit.wire.content import ContentBlock
 from toolkit.wire.message import AssistantToolCallMessage, ChatMessage, TextMessage, ToolResultMessage

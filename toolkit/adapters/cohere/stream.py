@@ -6,7 +6,7 @@ from typing import Any
 
 from toolkit.adapters.answers.query_results import end_stream_early
 from toolkit.adapters.answers.surrogates import mend
-from toolkit.adapters.cohere.decode import build_result, decode_usage
+from toolkit.adapters.cohere.codec import build_result, decode_usage
 from toolkit.adapters.cohere.encode import PROVIDER, encode_call
 from toolkit.adapters.lossless import keep_difference
 from toolkit.adapters.plain_json import JsonDict

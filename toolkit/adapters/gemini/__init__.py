@@ -5,7 +5,7 @@
 'add'
 """
 
-from toolkit.adapters.gemini.decode import decode_choice, decode_messages, decode_response, decode_tools
+from toolkit.adapters.gemini.codec import decode_choice, decode_messages, decode_response, decode_tools
 from toolkit.adapters.gemini.driver import AsyncGeminiDriver, GeminiDriver
 from toolkit.adapters.gemini.encode import encode_choice, encode_messages, encode_tools, split_system
 from toolkit.adapters.gemini.stream import Accumulator

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from toolkit.adapters.argument_text import compact
 from toolkit.adapters.gemini.key_case import detect_spelling, join_spellings, respell, to_camel_case
 from toolkit.adapters.lossless import keep_parts, provider_metadata, restore, restore_parts
 from toolkit.adapters.media.blocks import (
@@ -24,6 +23,7 @@ from toolkit.adapters.media.blocks import (
 from toolkit.adapters.plain_json import JsonDict, plain_list, plain_object, plain_text
 from toolkit.adapters.provider_names import MADE_ID, provider_name
 from toolkit.adapters.result_value import result_blocks
+from toolkit.adapters.values import compact
 from toolkit.wire.call import ToolCall
 from toolkit.wire.content import BlockType, ContentBlock, ImageDetail
 from toolkit.wire.result import ToolResult

@@ -8,8 +8,8 @@ from functools import partial
 from inspect import isasyncgen
 from typing import TYPE_CHECKING, Any, Final
 
-from toolkit.adapters.base_driver import Exchange, Prompt, join_messages_with_system, without_none
-from toolkit.adapters.gemini.decode import decode_response
+from toolkit.adapters.driver import Exchange, Prompt, join_messages_with_system, without_none
+from toolkit.adapters.gemini.codec import decode_response
 from toolkit.adapters.gemini.encode import encode_choice, encode_messages, encode_tools, is_older, message_text
 from toolkit.adapters.gemini.stream import Accumulator
 from toolkit.adapters.plain_json import JsonDict

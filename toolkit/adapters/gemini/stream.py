@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from toolkit.adapters.answers.query_results import end_stream_early
-from toolkit.adapters.argument_text import compact
+from toolkit.adapters.gemini.codec import decode_response, decode_usage
 from toolkit.adapters.gemini.content import PROVIDER
-from toolkit.adapters.gemini.decode import decode_response, decode_usage
 from toolkit.adapters.gemini.key_case import to_camel_case
 from toolkit.adapters.gemini.partial_arguments import put_value
 from toolkit.adapters.plain_json import JsonDict, plain
 from toolkit.adapters.streaming.answer import StreamedAnswer
+from toolkit.adapters.values import compact
 from toolkit.wire.call import ToolCall
 from toolkit.wire.query import QueryResult
 

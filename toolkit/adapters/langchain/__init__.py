@@ -7,7 +7,7 @@ There is no driver: a LangChain chat model already is one.
 'add'
 """
 
-from toolkit.adapters.langchain.decode import (
+from toolkit.adapters.langchain.codec import (
     decode_choice,
     decode_messages,
     decode_response,

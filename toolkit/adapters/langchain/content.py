@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, Literal, TypeAlias
 
-from toolkit.adapters.argument_text import parse_json
 from toolkit.adapters.lossless import add_difference, keep_parts, restore, restore_parts
 from toolkit.adapters.media.blocks import as_text, media_type
 from toolkit.adapters.openai_chat.content import decode_part as decode_openai_part
 from toolkit.adapters.openai_chat.content import encode_part as encode_openai_part
 from toolkit.adapters.plain_json import JsonDict
+from toolkit.adapters.values import parse_json
 from toolkit.wire.call import ToolCall
 from toolkit.wire.content import BlockType, ContentBlock
 

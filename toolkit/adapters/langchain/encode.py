@@ -6,15 +6,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from toolkit.adapters.argument_text import has_broken_arguments
 from toolkit.adapters.langchain.content import encode_blocks, encode_layout
 from toolkit.adapters.lossless import provider_metadata, restore
 from toolkit.adapters.plain_json import JsonDict
 from toolkit.adapters.provider_names import OPENAI_NAME, provider_name
+from toolkit.adapters.requests import encode_definitions, encode_function
 from toolkit.adapters.result_value import result_blocks, result_text
 from toolkit.adapters.strict.openai import parameters_to_send
 from toolkit.adapters.tool_choice import ChoiceTable, encode_tool_choice, function_choice
-from toolkit.adapters.tool_definitions import encode_definitions, encode_function
+from toolkit.adapters.values import has_broken_arguments
 from toolkit.wire.call import ToolCall
 from toolkit.wire.choice import NativeChoice, ToolChoice
 from toolkit.wire.definition import AnyDefinition, NativeTool, ToolDefinition

@@ -8,20 +8,20 @@ from typing import Any, Final
 
 from toolkit.adapters.answers.query_results import end_stream_early, join_pieces
 from toolkit.adapters.answers.surrogates import mend
-from toolkit.adapters.argument_text import compact
-from toolkit.adapters.langchain.content import content_text, feed_content
-from toolkit.adapters.langchain.decode import (
+from toolkit.adapters.langchain.codec import (
     build_result,
     decode_finish_reason,
     decode_reasoning,
     decode_usage,
     message_json,
 )
+from toolkit.adapters.langchain.content import content_text, feed_content
 from toolkit.adapters.langchain.encode import PROVIDER
 from toolkit.adapters.lossless import provider_metadata
 from toolkit.adapters.plain_json import JsonDict, plain
 from toolkit.adapters.streaming.answer import StreamedAnswer
 from toolkit.adapters.streaming.calls import CallPiece, CallsInPieces, refuse_last, refuse_unfinished
+from toolkit.adapters.values import compact
 from toolkit.wire.query import QueryResult
 
 # Copies of the calls that some integrations add.

@@ -9,8 +9,8 @@ from copy import deepcopy
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
+from toolkit.adapters.langchain.codec import message_json
 from toolkit.adapters.langchain.content import content_text, decode_blocks
-from toolkit.adapters.langchain.decode import message_json
 from toolkit.adapters.langchain.encode import result_content
 from toolkit.adapters.lossless import has_native_parts
 from toolkit.adapters.plain_json import JsonDict
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from toolkit.runtime.catalog.pack import Pack
-    from toolkit.runtime.context.tool_context import ToolContext
     from toolkit.runtime.functions.define import FunctionTool, PermissionNeeds
+    from toolkit.runtime.tool_context import ToolContext
 
 
 class AnyToolkit(Protocol):
@@ -119,8 +119,8 @@ def from_langchain_tools(tools: Iterable[BaseTool], *, permissions: PermissionNe
 
 
 def _function_tool(tool: BaseTool, permissions: PermissionNeeds) -> FunctionTool[..., Any]:
-    from toolkit.runtime.context.tool_context import ToolContext
     from toolkit.runtime.functions.define import FunctionTool
+    from toolkit.runtime.tool_context import ToolContext
 
     def run(args: Any, ctx: ToolContext) -> Any:
         with _raise_as_failure():

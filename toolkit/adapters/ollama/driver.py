@@ -7,7 +7,7 @@ from contextlib import aclosing, closing
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from toolkit.adapters.base_driver import (
+from toolkit.adapters.driver import (
     AsyncBaseDriver,
     BaseDriver,
     Exchange,
@@ -15,7 +15,7 @@ from toolkit.adapters.base_driver import (
     join_messages_with_system,
     without_none,
 )
-from toolkit.adapters.ollama.decode import decode_response
+from toolkit.adapters.ollama.codec import decode_response
 from toolkit.adapters.ollama.encode import encode_choice, encode_messages, encode_tools
 from toolkit.adapters.ollama.stream import Accumulator
 from toolkit.adapters.plain_json import JsonDict

@@ -12,8 +12,8 @@ from toolkit.adapters.natives import own_native
 from toolkit.adapters.ollama.content import encode_blocks
 from toolkit.adapters.plain_json import JsonDict
 from toolkit.adapters.provider_names import provider_name
+from toolkit.adapters.requests import encode_definitions, encode_function
 from toolkit.adapters.result_value import result_blocks, result_text
-from toolkit.adapters.tool_definitions import encode_definitions, encode_function
 from toolkit.wire.call import ToolCall
 from toolkit.wire.choice import NativeChoice, ToolChoice
 from toolkit.wire.definition import AnyDefinition, ToolDefinition

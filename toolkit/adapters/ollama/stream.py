@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolkit.adapters.answers.query_results import count, end_stream_early
-from toolkit.adapters.ollama.decode import decode_response
+from toolkit.adapters.ollama.codec import decode_response
 from toolkit.adapters.ollama.encode import PROVIDER
 from toolkit.adapters.plain_json import JsonDict
 from toolkit.adapters.streaming.answer import StreamedAnswer

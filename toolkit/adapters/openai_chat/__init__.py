@@ -5,7 +5,7 @@
 'add'
 """
 
-from toolkit.adapters.openai_chat.decode import (
+from toolkit.adapters.openai_chat.codec import (
     decode_choice,
     decode_messages,
     decode_response,

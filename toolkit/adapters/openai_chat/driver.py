@@ -7,7 +7,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from toolkit.adapters.answers.finish_reasons import openai_error_reason
-from toolkit.adapters.base_driver import (
+from toolkit.adapters.driver import (
     AsyncBaseDriver,
     BaseDriver,
     Exchange,
@@ -15,7 +15,7 @@ from toolkit.adapters.base_driver import (
     join_messages_with_system,
     without_none,
 )
-from toolkit.adapters.openai_chat.decode import decode_response, decode_strict_calls
+from toolkit.adapters.openai_chat.codec import decode_response, decode_strict_calls
 from toolkit.adapters.openai_chat.encode import encode_choice, encode_messages, encode_tools
 from toolkit.adapters.openai_chat.stream import Accumulator
 from toolkit.adapters.plain_json import JsonDict

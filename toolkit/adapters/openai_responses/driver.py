@@ -7,9 +7,9 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 from toolkit.adapters.answers.finish_reasons import openai_error_reason
-from toolkit.adapters.base_driver import Exchange, Prompt, join_messages, join_messages_with_system, without_none
 from toolkit.adapters.callers import find_program
-from toolkit.adapters.openai_responses.decode import decode_response, decode_strict_calls
+from toolkit.adapters.driver import Exchange, Prompt, join_messages, join_messages_with_system, without_none
+from toolkit.adapters.openai_responses.codec import decode_response, decode_strict_calls
 from toolkit.adapters.openai_responses.encode import PROGRAM, encode_choice, encode_messages, encode_tools
 from toolkit.adapters.openai_responses.stream import Accumulator
 from toolkit.adapters.plain_json import JsonDict

@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from toolkit.adapters.argument_text import arguments_text
 from toolkit.adapters.callers import encode_callers
 from toolkit.adapters.lossless import provider_metadata, restore
 from toolkit.adapters.media.moved import move_media
@@ -23,11 +22,12 @@ from toolkit.adapters.openai_responses.content import PROVIDER as PROVIDER
 from toolkit.adapters.openai_responses.content import content_text, encode_parts, is_text, takes
 from toolkit.adapters.plain_json import JsonDict
 from toolkit.adapters.provider_names import OPENAI_NAME, provider_id, provider_name
+from toolkit.adapters.requests import encode_definitions
 from toolkit.adapters.result_value import result_blocks, result_text
 from toolkit.adapters.strict.openai import parameters_to_send
 from toolkit.adapters.text_tools import custom_input, is_custom, text_tools
 from toolkit.adapters.tool_choice import ChoiceTable, encode_tool_choice
-from toolkit.adapters.tool_definitions import encode_definitions
+from toolkit.adapters.values import arguments_text
 from toolkit.wire.call import ToolCall
 from toolkit.wire.choice import ToolChoice
 from toolkit.wire.definition import AnyDefinition, ToolDefinition

@@ -6,14 +6,14 @@ from typing import Any, Final
 
 from toolkit.adapters.answers.query_results import end_stream_early
 from toolkit.adapters.answers.surrogates import mend
-from toolkit.adapters.openai_responses.content import content_text
-from toolkit.adapters.openai_responses.decode import (
+from toolkit.adapters.openai_responses.codec import (
     decode_call,
     decode_reasoning,
     decode_response,
     decode_usage,
     is_call,
 )
+from toolkit.adapters.openai_responses.content import content_text
 from toolkit.adapters.openai_responses.encode import PROVIDER
 from toolkit.adapters.openai_responses.ends import has_refusal
 from toolkit.adapters.plain_json import JsonDict, plain_text

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from toolkit.adapters.answers.surrogates import mend_text
-from toolkit.adapters.argument_text import compact
+from toolkit.adapters.values import compact
 from toolkit.wire.call import ToolCall
 from toolkit.wire.events import AnswerEvent, ArgumentsCame, CallCompleted, CallStarted
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from toolkit.adapters.answers.surrogates import mend_text
-from toolkit.adapters.argument_text import call_from_text
 from toolkit.adapters.plain_json import JsonDict
+from toolkit.adapters.values import call_from_text
 from toolkit.wire.call import ToolCall
 
 UNFINISHED_TEXT: Final = "{"

@@ -9,11 +9,11 @@ from typing import Any
 
 from toolkit.adapters.lossless import forget_difference, keep_difference
 from toolkit.adapters.plain_json import JsonDict
+from toolkit.adapters.requests import wants_strict
 from toolkit.adapters.strict.check import check_strict, request_share
 from toolkit.adapters.strict.receipt import Problem, StrictReceipt
 from toolkit.adapters.strict.rules import StrictRules
 from toolkit.adapters.strict.transform import to_strict
-from toolkit.adapters.tool_definitions import wants_strict
 from toolkit.wire.call import ToolCall
 from toolkit.wire.definition import AnyDefinition, ToolDefinition
 from toolkit.wire.output import OutputSchema

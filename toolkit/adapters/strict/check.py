@@ -11,9 +11,9 @@ from toolkit.adapters.plain_json import JsonDict
 from toolkit.adapters.strict.receipt import Problem
 from toolkit.adapters.strict.rules import ANNOTATIONS, ANYWHERE, OPENAI, StrictRules
 from toolkit.jsonschema.pointer import find_at, join_pointer, split_pointer
-from toolkit.jsonschema.references import References
 from toolkit.jsonschema.types import TYPES, types_of
 from toolkit.jsonschema.values import has_type
+from toolkit.schema.keywords import References
 
 MAX_FOUND: Final = 100
 MAX_DEPTH: Final = 64

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from toolkit.adapters.plain_json import JsonDict
 from toolkit.adapters.provider_names import OPENAI_NAME, provider_name
+from toolkit.adapters.requests import wants_strict
 from toolkit.adapters.strict.adapter import strict_receipt
 from toolkit.adapters.strict.rules import OPENAI
 from toolkit.adapters.strict.transform import to_strict
-from toolkit.adapters.tool_definitions import wants_strict
 from toolkit.wire.definition import ToolDefinition
 from toolkit.wire.output import OutputSchema
 

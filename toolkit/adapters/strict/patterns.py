@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from toolkit.jsonschema.accepts import compile_pattern
+from toolkit.schema.accepts import compile_pattern
 
 # "Simple" repetition counts are accepted and large ones are not; the provider gives no number.
 MAX_REPEAT: Final = 64

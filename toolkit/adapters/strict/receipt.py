@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from toolkit.adapters.plain_json import JsonDict
 from toolkit.adapters.strict.restore import KEEP, Reading, RestorePlan
-from toolkit.jsonschema.accepts import Judge
+from toolkit.schema.accepts import Judge
 
 Effect: TypeAlias = Literal["moved", "reshaped", "loosened", "dropped"]
 """``moved``: written into the description, no longer enforced by the provider. ``reshaped``: requested in another form, which

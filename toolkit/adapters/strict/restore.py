@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from toolkit.adapters.plain_json import JsonDict
-from toolkit.jsonschema.accepts import Judge
+from toolkit.schema.accepts import Judge
 
 
 class _Nothing:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from toolkit.adapters.strict.patterns import is_plain_pattern
-from toolkit.jsonschema.accepts import compile_pattern
 from toolkit.jsonschema.values import has_type
+from toolkit.schema.accepts import compile_pattern
 
 ANNOTATIONS: Final = ("description", "title")
 ANYWHERE: Final = ("type", "enum", "const", *ANNOTATIONS)

@@ -29,8 +29,8 @@ from toolkit.adapters.strict.transform_state import (
 )
 from toolkit.adapters.strict.unions import check_choices, convert_types, convert_union
 from toolkit.jsonschema.keywords import ASSERTIONS, has_assertions
-from toolkit.jsonschema.merge import NotMergeable
 from toolkit.jsonschema.pointer import join_pointer
+from toolkit.schema.merge import NotMergeable
 
 WRAPPER: Final = "arguments"
 # Conditions between values, which strict mode cannot express.

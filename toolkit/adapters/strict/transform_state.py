@@ -7,16 +7,16 @@ from collections import Counter, deque
 from collections.abc import Callable
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
-from toolkit.adapters.argument_text import compact
 from toolkit.adapters.plain_json import JsonDict
 from toolkit.adapters.strict.receipt import Effect, Note, Problem
 from toolkit.adapters.strict.restore import KEEP, Choice, Defined, RestorePlan
 from toolkit.adapters.strict.rules import StrictRules
-from toolkit.jsonschema.accepts import Judge
+from toolkit.adapters.values import compact
 from toolkit.jsonschema.keywords import DEFINITIONS, IDENTIFIERS
-from toolkit.jsonschema.merge import NotMergeable, conjuncts, merge
 from toolkit.jsonschema.pointer import find_at, join_pointer, split_pointer
-from toolkit.jsonschema.references import References, ReferenceTarget
+from toolkit.schema.accepts import Judge
+from toolkit.schema.keywords import References, ReferenceTarget
+from toolkit.schema.merge import NotMergeable, conjuncts, merge
 
 _SILENT: Final = IDENTIFIERS | DEFINITIONS
 MAX_NODES: Final = 20_000

@@ -13,10 +13,10 @@ from toolkit.adapters.strict.restore import KEEP, Choice, Defined, RestorePlan
 from toolkit.adapters.strict.scalars import listed_values
 from toolkit.adapters.strict.transform_state import Converted, DescriptionText, TransformState
 from toolkit.jsonschema.keywords import APPLIES_TO, ASSERTIONS, TYPE_WORDS
-from toolkit.jsonschema.merge import NotMergeable
 from toolkit.jsonschema.pointer import find_at, join_pointer, split_pointer
 from toolkit.jsonschema.types import types_of
 from toolkit.jsonschema.values import are_disjoint
+from toolkit.schema.merge import NotMergeable
 
 # More forms than this are not compared with each other.
 _MAX_COMPARED: Final = 40

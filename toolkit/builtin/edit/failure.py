@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from toolkit.builtin.edit.find import Matches, find_by_lines, find_exact, has_too_many_lines, line_ranges
+from toolkit.builtin.files.replacement import (
+    Matches,
+    find_by_lines,
+    find_exact,
+    has_too_many_lines,
+    line_ranges,
+)
 from toolkit.builtin.text.copy_hints import copy_hints
 from toolkit.builtin.text.similar import Region, nearest_regions
 from toolkit.errors import ToolFailed

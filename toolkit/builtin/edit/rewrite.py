@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from toolkit.builtin.edit.find import Matches
 from toolkit.builtin.edit.indent import Indentation
+from toolkit.builtin.files.replacement import Matches
 from toolkit.builtin.text.line_match import LineChange, line_changes
 from toolkit.errors import ToolFailed
 

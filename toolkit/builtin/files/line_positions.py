@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from toolkit.inject.key import DependencyKey
 
 if TYPE_CHECKING:
-    from toolkit.guard.fs.handles import OpenFile
+    from toolkit.guard.files.handles import OpenFile
 
 CHUNK: Final = 256 * 1024
 """Positions are multiples of it; files are read in pieces of this size."""

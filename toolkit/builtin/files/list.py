@@ -12,10 +12,10 @@ from toolkit.builtin.search.walk import denied_note, is_hidden, join_path, open_
 from toolkit.errors import SandboxViolation, ToolFailed
 from toolkit.generated import ListInput, ListOutput
 from toolkit.generated.models.list import ListOutputEntry
-from toolkit.runtime.context.tool_context import ToolContext
+from toolkit.runtime.tool_context import ToolContext
 
 if TYPE_CHECKING:
-    from toolkit.guard.fs.handles import DirEntry, SandboxDir
+    from toolkit.guard.files.handles import DirEntry, SandboxDir
 
 _Steps: TypeAlias = "tuple[DirEntry, ...]"
 """The way from the start to an entry: the directories above it, and the entry itself."""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from toolkit.errors import ToolFailed
 
 if TYPE_CHECKING:
-    from toolkit.guard.fs.handles import OpenFile, SandboxDir
-    from toolkit.guard.fs.sandbox_fs import SandboxFS
+    from toolkit.guard.files.handles import OpenFile, SandboxDir
+    from toolkit.guard.files.sandbox_fs import SandboxFS
 
 
 def open_file(fs: SandboxFS, path: str) -> OpenFile:

@@ -23,13 +23,13 @@ from toolkit.builtin.text.encoding import marked_encoding
 from toolkit.errors import ToolFailed
 from toolkit.generated import ReadFileInput, ReadFileOutput
 from toolkit.runtime.brief_turns import BriefTurns
-from toolkit.runtime.context.tool_context import ToolContext
+from toolkit.runtime.tool_context import ToolContext
 from toolkit.visible import escape_hidden
 
 if TYPE_CHECKING:
     from hashlib import _Hash as Digest
 
-    from toolkit.guard.fs.handles import OpenFile
+    from toolkit.guard.files.handles import OpenFile
 
 MAX_LINE_CHARACTERS: Final = 2000
 MAX_ATTACHED_BYTES: Final = 10 * 1024 * 1024

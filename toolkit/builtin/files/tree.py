@@ -9,17 +9,17 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from toolkit.builtin.files.open_with_hint import open_dir
-from toolkit.builtin.search.gitignore import DIRECTORY
 from toolkit.builtin.search.ignore_rules import IgnoreRules
+from toolkit.builtin.search.ignored import DIRECTORY
 from toolkit.builtin.search.walk import Steps, denied_note, keep_names, open_below
 from toolkit.builtin.text.counts import format_count
 from toolkit.errors import SandboxViolation, ToolFailed
 from toolkit.generated import TreeInput, TreeOutput
 from toolkit.generated.models.tree import TreeOutputNode
-from toolkit.runtime.context.tool_context import ToolContext
+from toolkit.runtime.tool_context import ToolContext
 
 if TYPE_CHECKING:
-    from toolkit.guard.fs.handles import Kind, SandboxDir
+    from toolkit.guard.files.handles import Kind, SandboxDir
 
 
 def run(args: TreeInput, ctx: ToolContext) -> TreeOutput:

@@ -10,8 +10,8 @@ from toolkit.builtin.text.encoding import UTF_8_WITH_BOM, marked_encoding
 from toolkit.errors import ToolFailed
 
 if TYPE_CHECKING:
-    from toolkit.guard.fs.handles import OpenFile
-    from toolkit.guard.fs.write import Fingerprint
+    from toolkit.guard.files.handles import OpenFile
+    from toolkit.guard.files.write import Fingerprint
 
 MAX_BYTES: Final = 10 * 1024 * 1024
 """Largest file that is read, changed and written as a whole."""

@@ -12,11 +12,11 @@ from toolkit.builtin.text.diff import binary_diff, brief_diff, unified_diff, vis
 from toolkit.errors import ToolFailed, ToolkitError
 from toolkit.generated import WriteFileInput, WriteFileOutput
 from toolkit.guard.policy.preview import Preview
-from toolkit.runtime.context.tool_context import ToolContext
+from toolkit.runtime.tool_context import ToolContext
 
 if TYPE_CHECKING:
-    from toolkit.guard.fs.sandbox_fs import SandboxFS
-    from toolkit.guard.fs.write import Fingerprint, WrittenFile
+    from toolkit.guard.files.sandbox_fs import SandboxFS
+    from toolkit.guard.files.write import Fingerprint, WrittenFile
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from toolkit.builtin.search.walk import join_path
 from toolkit.builtin.text.counts import format_count
 from toolkit.generated import GitStatusSummaryInput, GitStatusSummaryOutput
 from toolkit.generated.models.git_status_summary import GitStatusSummaryOutputChange, GitStatusSummaryOutputCounts
-from toolkit.runtime.context.tool_context import ToolContext
+from toolkit.runtime.tool_context import ToolContext
 
 if TYPE_CHECKING:
     from toolkit.guard.git import GitChange, GitStatus

@@ -20,7 +20,7 @@ from toolkit.generated import ApplyPatchInput, ApplyPatchOutput
 from toolkit.generated.models.apply_patch import ApplyPatchOutputFile
 from toolkit.guard.fs.transaction.change import Drop, FileChange, Put
 from toolkit.guard.policy.preview import Preview
-from toolkit.runtime.context.tool_context import ToolContext
+from toolkit.runtime.tool_context import ToolContext
 
 if TYPE_CHECKING:
     from toolkit.builtin.patch.plan import PatchPlan

@@ -10,8 +10,8 @@ from toolkit.builtin.files.whole_file import MAX_BYTES, WholeFile, decode_text, 
 from toolkit.errors import ToolFailed
 
 if TYPE_CHECKING:
-    from toolkit.guard.fs.sandbox_fs import SandboxFS
-    from toolkit.guard.fs.write import Fingerprint
+    from toolkit.guard.files.sandbox_fs import SandboxFS
+    from toolkit.guard.files.write import Fingerprint
 
 MAX_WORK_BYTES: Final = 256 * 1024 * 1024
 """Maximum total size of the files in a patch, counting a file each time it is named."""

@@ -10,11 +10,11 @@ from toolkit.builtin.search.ignore_rules import IgnoreRules
 from toolkit.builtin.search.path_globs import Glob, parse_glob
 from toolkit.builtin.search.walk import MAX_ENTRIES, Walk, denied_note
 from toolkit.generated import GlobInput, GlobOutput
-from toolkit.runtime.context.tool_context import ToolContext
+from toolkit.runtime.tool_context import ToolContext
 
 if TYPE_CHECKING:
-    from toolkit.guard.fs.handles import SandboxDir
-    from toolkit.guard.fs.sandbox_fs import SandboxFS
+    from toolkit.guard.files.handles import SandboxDir
+    from toolkit.guard.files.sandbox_fs import SandboxFS
 
 _NOTHING: Final = (
     "no file matches; without ** a pattern covers one level, [ ] is a set of characters unless escaped by a backslash, "

@@ -22,11 +22,11 @@ from toolkit.builtin.text.encoding import marked_encoding
 from toolkit.errors import SandboxViolation, ToolFailed
 from toolkit.generated import GrepInput, GrepOutput
 from toolkit.generated.models.grep import GrepOutputMatch
-from toolkit.runtime.context.tool_context import ToolContext
+from toolkit.runtime.tool_context import ToolContext
 from toolkit.visible import escape_hidden
 
 if TYPE_CHECKING:
-    from toolkit.guard.fs.handles import OpenFile, SandboxDir
+    from toolkit.guard.files.handles import OpenFile, SandboxDir
 
 # Files up to this size are read as a whole.
 _SMALL: Final = 256 * 1024

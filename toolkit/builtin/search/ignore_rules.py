@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from toolkit.builtin.search.gitignore import Patterns, raw_bytes
+from toolkit.builtin.search.ignored import Patterns, raw_bytes
 from toolkit.errors import SandboxViolation, ToolFailed
 
 if TYPE_CHECKING:
-    from toolkit.guard.fs.handles import EntryNames, SandboxDir
-    from toolkit.guard.fs.sandbox_fs import SandboxFS
+    from toolkit.guard.files.handles import EntryNames, SandboxDir
+    from toolkit.guard.files.sandbox_fs import SandboxFS
 
 # Longer files were not written by people. They are not read, which shows too much rather than too little.
 MAX_LIST_BYTES: Final = 256 * 1024

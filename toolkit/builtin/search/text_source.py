@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from toolkit.builtin.text.encoding import marked_encoding
 
 if TYPE_CHECKING:
-    from toolkit.guard.fs.handles import OpenFile
+    from toolkit.guard.files.handles import OpenFile
 
 _CHUNK: Final = 128 * 1024
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from toolkit.builtin.search.gitignore import DIRECTORY
+from toolkit.builtin.search.ignored import DIRECTORY
 from toolkit.builtin.text.counts import format_count
 from toolkit.errors import SandboxViolation, ToolFailed
 
 if TYPE_CHECKING:
     from toolkit.builtin.search.ignore_rules import IgnoreRules
-    from toolkit.guard.fs.handles import DirEntry, EntryNames, SandboxDir
+    from toolkit.guard.files.handles import DirEntry, EntryNames, SandboxDir
 
 # Limits of a walk, in entries and levels. Few projects have more.
 MAX_ENTRIES: Final = 1_000_000

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolkit.generated import DoneInput, DoneOutput
-from toolkit.runtime.context.tool_context import ToolContext
+from toolkit.runtime.tool_context import ToolContext
 
 
 def run(args: DoneInput, ctx: ToolContext) -> DoneOutput:

@@ -8,9 +8,9 @@ from toolkit.builtin.session.todo_list import count_todos, fields_of, format_lis
 from toolkit.generated import TodoreadInput, TodoreadOutput
 from toolkit.generated.models.todoread import TodoreadOutputCounts, TodoreadOutputTodo
 from toolkit.inject.key import Depends
-from toolkit.runtime.context.tool_context import ToolContext
 from toolkit.runtime.stores.keys import TODO_STORE
 from toolkit.runtime.stores.todos import TodoStore
+from toolkit.runtime.tool_context import ToolContext
 
 
 def run(args: TodoreadInput, ctx: ToolContext, store: Annotated[TodoStore, Depends(TODO_STORE)]) -> TodoreadOutput:

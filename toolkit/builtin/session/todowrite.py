@@ -12,9 +12,9 @@ from toolkit.errors import InvalidArguments, ToolFailed
 from toolkit.generated import TodowriteInput, TodowriteOutput
 from toolkit.generated.models.todowrite import TodowriteOutputCounts, TodowriteOutputTodo
 from toolkit.inject.key import Depends
-from toolkit.runtime.context.tool_context import ToolContext
 from toolkit.runtime.stores.keys import TODO_STORE
 from toolkit.runtime.stores.todos import Todo, TodoStore
+from toolkit.runtime.tool_context import ToolContext
 
 _ATTEMPTS: Final = 20
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from toolkit.builtin.shell.result_text import render_result
 from toolkit.builtin.shell.run_command import run_command
 from toolkit.generated import BashInput, BashOutput
-from toolkit.runtime.context.tool_context import ToolContext
+from toolkit.runtime.tool_context import ToolContext
 
 if TYPE_CHECKING:
     from toolkit.guard.process.guard import OnOutput, ProcessResult

@@ -9,7 +9,7 @@ from toolkit.builtin.shell.result_text import render_result
 from toolkit.builtin.shell.run_command import run_command
 from toolkit.errors import ToolFailed
 from toolkit.generated import ExecCommandInput, ExecCommandOutput
-from toolkit.runtime.context.tool_context import ToolContext
+from toolkit.runtime.tool_context import ToolContext
 
 if TYPE_CHECKING:
     from toolkit.guard.process.guard import OnOutput, ProcessResult

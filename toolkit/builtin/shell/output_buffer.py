@@ -11,7 +11,7 @@ from array import array
 from collections.abc import Callable, Mapping
 from typing import Final, Literal, Protocol, TypeAlias, cast
 
-from toolkit.builtin.shell.escape_output import OutputEscaper
+from toolkit.builtin.shell.output import OutputEscaper
 from toolkit.guard.process.output import HeadTail
 
 Stream: TypeAlias = Literal["stdout", "stderr"]

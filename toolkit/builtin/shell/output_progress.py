@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from toolkit.builtin.shell.output_buffer import STREAMS, Stream
-from toolkit.runtime.context.tool_context import ToolContext
+from toolkit.runtime.tool_context import ToolContext
 
 PIECES: Final = 64
 """A piece is at least this fraction (1/64) of what was reported before it."""

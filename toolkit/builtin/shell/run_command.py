@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypedDict
 
 from toolkit.builtin.shell.output_buffer import OutputCollector, shorten
 from toolkit.builtin.shell.output_progress import ProgressReporter
-from toolkit.runtime.context.tool_context import ToolContext
+from toolkit.runtime.tool_context import ToolContext
 from toolkit.visible import escape_hidden
 
 if TYPE_CHECKING:

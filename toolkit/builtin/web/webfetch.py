@@ -12,12 +12,12 @@ from urllib.parse import urlsplit
 from toolkit.builtin.files.media import Media, recognise_media
 from toolkit.errors import ToolFailed
 from toolkit.generated import WebfetchInput, WebfetchOutput
-from toolkit.runtime.context.tool_context import ToolContext
+from toolkit.runtime.tool_context import ToolContext
 from toolkit.visible import escape_hidden
 from toolkit.wire.content import ContentBlock
 
 if TYPE_CHECKING:
-    from toolkit.guard.net.exchange import Response
+    from toolkit.guard.network.guard import Response
 
 # As in the spec; some error messages mention them.
 MAX_BYTES: Final = 10_485_760

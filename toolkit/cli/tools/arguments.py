@@ -16,7 +16,7 @@ from toolkit.cli.usage import CONTEXT, CliCommand, wrong_usage
 from toolkit.errors import InvalidArguments
 
 if TYPE_CHECKING:
-    from toolkit.cli.tools.tool_options import ToolOption
+    from toolkit.cli.tool_options import ToolOption
 
 GivenArguments = Annotated[
     list[str] | None,
@@ -41,7 +41,7 @@ def parse_tool_arguments(
 
     Ends the command for ``--help`` and for wrong usage, which text that is not a JSON object is, too.
     """
-    from toolkit.cli.tools.tool_options import tool_options
+    from toolkit.cli.tool_options import tool_options
 
     options = {f"option_{index}": option for index, option in enumerate(tool_options(row))}
     read: list[dict[str, Any]] = []
@@ -78,7 +78,7 @@ def parse_tool_arguments(
 def _read_object(given: str, context: typer.Context) -> dict[str, Any]:
     """The JSON argument; ``-`` stands for standard input."""
     from toolkit.runtime.call.argument_text import parse_arguments
-    from toolkit.spec.problems import kind
+    from toolkit.schema.problems import kind
 
     try:
         value = parse_arguments(given if given != "-" else sys.stdin.buffer.read().decode())
@@ -125,6 +125,6 @@ def _help(row: Mapping[str, Any]) -> str:
 
 
 def _epilog(row: Mapping[str, Any]) -> str:
-    from toolkit.cli.tools.tool_options import example_command
+    from toolkit.cli.tool_options import example_command
 
     return f"\b\nExample:\n  {example_command(row)}"

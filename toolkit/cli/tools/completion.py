@@ -39,7 +39,7 @@ class InvokeCommand(CliCommand):
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
         from typer.core import CompletionItem  # type: ignore[attr-defined]
 
-        from toolkit.cli.tools.tool_options import tool_options
+        from toolkit.cli.tool_options import tool_options
 
         found: list[Any] = TyperCommand.shell_complete(self, ctx, incomplete)
         row = _read_definitions(ctx.params.get("package")).get(ctx.params.get("name"))

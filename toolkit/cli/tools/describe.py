@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolkit.cli.options import AsJson, Package, ToolNameArgument
+from toolkit.cli.package import load_tool
 from toolkit.cli.report import print_json, print_line, print_paragraphs, print_styled, print_table, report_errors
 from toolkit.cli.style import Styled
-from toolkit.cli.tools.generated_package import load_tool
 from toolkit.cli.tools.listing import UNCONFINED
 
 
@@ -26,7 +26,7 @@ def describe(name: ToolNameArgument, package: Package = None, as_json: AsJson = 
 
 
 def _print_header(row: Mapping[str, Any]) -> None:
-    from toolkit.cli.tools.signature import python_signature
+    from toolkit.cli.signature import python_signature
     from toolkit.guard.policy.hints import describe_hints
 
     for line in python_signature(row).split("\n"):
@@ -66,8 +66,8 @@ def _print_fields(title: str, schema: Any) -> None:
 
 
 def _print_examples(row: Mapping[str, Any]) -> None:
-    from toolkit.cli.tools.signature import example_call
-    from toolkit.cli.tools.tool_options import example_command
+    from toolkit.cli.signature import example_call
+    from toolkit.cli.tool_options import example_command
 
     print_line("")
     print_styled(Styled("example:", "bold"))

@@ -8,9 +8,9 @@ from typing import Any
 import typer
 
 from toolkit.cli.options import AsJson, Package, ToolNameArgument, Workspace
+from toolkit.cli.package import load_tool
 from toolkit.cli.report import print_json, print_text, report_errors, show_waiting
 from toolkit.cli.tools.arguments import GivenArguments, parse_tool_arguments
-from toolkit.cli.tools.generated_package import load_tool
 from toolkit.cli.usage import show_help
 
 

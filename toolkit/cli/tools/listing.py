@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from toolkit.cli.options import AsJson, Package
+from toolkit.cli.package import load_package
 from toolkit.cli.report import (
     count,
     is_on_terminal,
@@ -19,7 +20,6 @@ from toolkit.cli.report import (
     report_errors,
 )
 from toolkit.cli.style import Styled
-from toolkit.cli.tools.generated_package import load_package
 
 UNCONFINED: Final = "without a sandbox"
 

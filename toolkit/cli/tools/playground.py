@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from toolkit.cli.options import Package, Workspace
+from toolkit.cli.package import load_package
 from toolkit.cli.report import print_line, report_errors
 from toolkit.cli.serve import PolicyFile, Preset, Sandbox
-from toolkit.cli.tools.generated_package import load_package
 from toolkit.errors import SetupError
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 from toolkit.errors import SandboxViolation
 
 if TYPE_CHECKING:
-    from toolkit.guard.fs.deny_globs import Forms, Globs
+    from toolkit.guard.files.consent import Forms, Globs
     from toolkit.guard.fs.place import Names
 
 # Stands for the entries of a directory: a rule that covers this name there covers whatever is in it.

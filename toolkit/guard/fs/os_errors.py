@@ -9,7 +9,7 @@ import errno
 from typing import Final
 
 from toolkit.errors import FailureReason, ToolFailed, ToolkitError
-from toolkit.guard.fs.path import outside_error
+from toolkit.guard.files.path import outside_error
 from toolkit.guard.os_error_translation import OsErrorTranslation
 from toolkit.guard.system_faults import SCARCE, describe_errno, system_fault
 

@@ -11,8 +11,16 @@ import os
 from contextlib import suppress
 from typing import Final, Self, TypeAlias
 
-from toolkit.guard.fs.path import SandboxPath, split_names
-from toolkit.guard.fs.resolve import HANDLE, MAX_LINKS, READ_DIRECTORY, Resolver, open_beneath, open_step, os_error
+from toolkit.guard.files.path import SandboxPath, split_names
+from toolkit.guard.files.resolve import (
+    HANDLE,
+    MAX_LINKS,
+    READ_DIRECTORY,
+    Resolver,
+    open_beneath,
+    open_step,
+    os_error,
+)
 
 Names: TypeAlias = tuple[str, ...]
 

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from toolkit.errors import SetupError
-from toolkit.guard.fs.deny_globs import Folded, Forms, fold
-from toolkit.guard.fs.path import split_names
-from toolkit.guard.fs.resolve import MAX_LINKS
+from toolkit.guard.files.consent import Folded, Forms, fold
+from toolkit.guard.files.path import split_names
+from toolkit.guard.files.resolve import MAX_LINKS
 
 if TYPE_CHECKING:
     from toolkit.guard.fs.place import Names
@@ -27,7 +27,7 @@ _Pattern: TypeAlias = tuple[frozenset[str], ...]
 class ReadOnlyPlaces:
     """Absolute paths of files and directories. Names are compared as deny rules compare them, so too much is refused.
 
-    >>> from toolkit.guard.fs.deny_globs import fold_all
+    >>> from toolkit.guard.files.consent import fold_all
     >>> places = ReadOnlyPlaces(["/ws/.venv"])
     >>> def forms(text: str) -> Forms:
     ...     return Forms([], [fold_all(text.split("/"))])

@@ -14,7 +14,7 @@ import stat
 from contextlib import suppress
 from typing import Final
 
-from toolkit.guard.fs.resolve import os_error
+from toolkit.guard.files.resolve import os_error
 
 _RENAME_NOREPLACE: Final = 1
 _RENAME_EXCHANGE: Final = 2

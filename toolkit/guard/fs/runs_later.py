@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from toolkit.errors import SetupError
-from toolkit.guard.fs.deny_globs import Globs
+from toolkit.guard.files.consent import Globs
 
 RUNS_LATER: Final[tuple[str, ...]] = (
     # Shells: every session reads one of these.

@@ -16,8 +16,8 @@ from typing import Final, TypeAlias
 
 from toolkit.errors import SandboxViolation, ToolFailed
 from toolkit.guard.net.addresses import Address, parse_address
-from toolkit.guard.net.hosts import Host
-from toolkit.guard.net.network import Network
+from toolkit.guard.network.hosts import Host
+from toolkit.guard.network.network import Network
 
 Check: TypeAlias = Callable[[], None]
 

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from toolkit.errors import InvalidArguments, ToolFailed
 from toolkit.guard.net.dial import Check, Deadline, connect
-from toolkit.guard.net.exchange import (
+from toolkit.guard.net.redirects import next_hop, redirect_location
+from toolkit.guard.network.guard import (
     ConnectionErrors,
     Response,
     Wire,
@@ -26,9 +27,8 @@ from toolkit.guard.net.exchange import (
     read_body,
     send_request,
 )
-from toolkit.guard.net.hosts import Url
-from toolkit.guard.net.network import Network
-from toolkit.guard.net.redirects import next_hop, redirect_location
+from toolkit.guard.network.hosts import Url
+from toolkit.guard.network.network import Network
 
 if TYPE_CHECKING:
     from toolkit.guard.net.service import ServiceGuard

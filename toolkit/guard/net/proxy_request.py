@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from toolkit.guard.net.hosts import Url
+from toolkit.guard.network.hosts import Url
 
 MAX_HEAD: Final = 64 << 10
 END_OF_HEAD: Final = b"\r\n\r\n"

@@ -10,7 +10,7 @@ from http.client import HTTPException, HTTPResponse
 from typing import Final
 
 from toolkit.errors import InvalidArguments, SandboxViolation, ToolFailed
-from toolkit.guard.net.hosts import Url
+from toolkit.guard.network.hosts import Url
 
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 # Any other header may be a secret for the first origin only.

@@ -15,7 +15,7 @@ from typing import Final
 
 from toolkit.errors import InvalidArguments, SandboxViolation
 from toolkit.guard.net.dial import Check, Deadline, connect
-from toolkit.guard.net.exchange import (
+from toolkit.guard.network.guard import (
     ConnectionErrors,
     Response,
     Wire,
@@ -24,8 +24,8 @@ from toolkit.guard.net.exchange import (
     read_body,
     send_request,
 )
-from toolkit.guard.net.hosts import Url
-from toolkit.guard.net.network import Network
+from toolkit.guard.network.hosts import Url
+from toolkit.guard.network.network import Network
 
 METHODS: Final = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")
 MAX_SENT: Final = 32 << 20

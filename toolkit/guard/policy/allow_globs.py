@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from toolkit.errors import PolicyError
-from toolkit.guard.fs.path import split_names
+from toolkit.guard.files.path import split_names
 
 
 def compile_exact(pattern: str) -> Callable[[str], bool]:

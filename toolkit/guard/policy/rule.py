@@ -11,9 +11,9 @@ from toolkit.guard.permission import PERMISSIONS, Permission, unknown_permission
 from toolkit.guard.policy.hints import HINTS, Hint
 
 if TYPE_CHECKING:
+    from toolkit.guard.files.consent import Globs
     from toolkit.guard.fs.consent import AskRule, LocatedPath, RealPath
-    from toolkit.guard.fs.deny_globs import Globs
-    from toolkit.guard.net.hosts import Host, HostPattern
+    from toolkit.guard.network.hosts import Host, HostPattern
     from toolkit.guard.policy.touched import Touched
 
 Decision: TypeAlias = Literal["allow", "ask", "deny"]
@@ -214,7 +214,7 @@ def _ask_rule(globs: Globs, because: str) -> AskRule:
 
 def _globs(pattern: str) -> Globs:
     """The pattern as rules that deny or ask compare it: it matches too much rather than too little."""
-    from toolkit.guard.fs.deny_globs import Globs
+    from toolkit.guard.files.consent import Globs
 
     _refuse_home(pattern)
     try:
@@ -227,8 +227,8 @@ def _path_matcher(pattern: str, globs: Globs | None) -> Callable[[str], bool]:
     """Compares the text of a path: with ``globs``, or exactly for a rule that allows."""
     if globs is None:
         return _exact_matcher(pattern)
-    from toolkit.guard.fs.deny_globs import Forms, fold_all
-    from toolkit.guard.fs.path import split_names
+    from toolkit.guard.files.consent import Forms, fold_all
+    from toolkit.guard.files.path import split_names
 
     return lambda path: globs.cover(Forms([fold_all(split_names(path))], []))
 
@@ -249,7 +249,7 @@ def _refuse_home(pattern: str) -> None:
 
 
 def _host_pattern(text: str) -> HostPattern:
-    from toolkit.guard.net.hosts import HostPattern
+    from toolkit.guard.network.hosts import HostPattern
 
     try:
         return HostPattern.parse(text)

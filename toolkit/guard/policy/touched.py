@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit.errors import ToolkitError
-from toolkit.guard.net.hosts import Host, Url
+from toolkit.guard.network.hosts import Host, Url
 
 if TYPE_CHECKING:
     from toolkit.guard.fs.consent import LocatedPath

@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 from typing import Final, Protocol, TypeAlias, cast
 
 from toolkit.errors import InvalidArguments, ToolFailed, ToolkitError, ToolNotAllowed
-from toolkit.guard.fs.path import display
-from toolkit.guard.process.fork_server.client import CommandHandle
-from toolkit.guard.process.fork_server.messages import CommandRequest
+from toolkit.guard.files.path import display
+from toolkit.guard.process.fork_client import CommandHandle
 from toolkit.guard.process.limits import CommandLimits, EndedBy
+from toolkit.guard.process.messages import CommandRequest
 from toolkit.guard.system_faults import SCARCE_AT_START, describe_errno, system_fault
 
 # No room for another user namespace is ENOSPC. Commands have run in this sandbox, so that may pass as well.

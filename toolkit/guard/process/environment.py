@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from toolkit.errors import InvalidArguments, SandboxViolation
-from toolkit.guard.fs.path import display
+from toolkit.guard.files.path import display
 from toolkit.guard.process.kernel.proxy_listener import PROXY_PORT
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")

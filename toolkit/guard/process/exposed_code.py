@@ -9,7 +9,7 @@ import os
 from collections.abc import Sequence
 from typing import Final
 
-from toolkit.guard.process.kernel.tier import TierChoice
+from toolkit.guard.process.tier import TierChoice
 from toolkit.guard.trusted_code import places_to_hold
 
 _log: Final = logging.getLogger("toolkit")

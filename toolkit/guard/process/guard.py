@@ -29,28 +29,28 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self, TypeAlias, TypedDict, Unpack
 
 from toolkit.errors import InvalidArguments, SetupError, ToolFailed, ToolNotAllowed
+from toolkit.guard.files.handles import Check
+from toolkit.guard.files.path import display
+from toolkit.guard.files.sandbox_fs import SandboxFS
 from toolkit.guard.forks import close_pipe, open_pipe
-from toolkit.guard.fs.handles import Check
-from toolkit.guard.fs.path import display
-from toolkit.guard.fs.sandbox_fs import SandboxFS
 from toolkit.guard.fs.transaction.accept import Accept
-from toolkit.guard.net.network import Network
+from toolkit.guard.network.network import Network
 from toolkit.guard.permission import Carrier, CarrierChoice, CommandNetwork, GitMode, Mode, SandboxChoice
 from toolkit.guard.process.command import CommandExit, check_argv
 from toolkit.guard.process.environment import build_environment
 from toolkit.guard.process.exposed_code import judge_exposed_code
-from toolkit.guard.process.fork_server.client import memory_file
-from toolkit.guard.process.fork_server.messages import CommandRequest
+from toolkit.guard.process.fork_client import memory_file
 from toolkit.guard.process.guarded_network import GuardedNetwork
-from toolkit.guard.process.kernel.tier import Tier, TierChoice, pick_tier
 from toolkit.guard.process.limits import CommandLimits, EndedBy
 from toolkit.guard.process.long_process import LongProcess
+from toolkit.guard.process.messages import CommandRequest
 from toolkit.guard.process.output import HeadTail, Sink, read_until_exit
 from toolkit.guard.process.program_roots import expand_home, find_environment
 from toolkit.guard.process.sandbox import Sandbox, StartErrors, real_root, stdin_from_pipe
+from toolkit.guard.process.tier import Tier, TierChoice, pick_tier
 
 if TYPE_CHECKING:
-    from toolkit.guard.net.proxy import UrlJudge
+    from toolkit.guard.network.proxy import UrlJudge
 
 OnOutput: TypeAlias = Callable[[str, bytes], None]
 

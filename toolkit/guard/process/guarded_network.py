@@ -10,13 +10,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Self
 
 from toolkit.errors import ToolNotAllowed
-from toolkit.guard.net.network import Network
+from toolkit.guard.network.network import Network
 from toolkit.guard.permission import CommandNetwork
 from toolkit.guard.process.command import StartProxy
-from toolkit.guard.process.kernel.tier import TierChoice
+from toolkit.guard.process.tier import TierChoice
 
 if TYPE_CHECKING:
-    from toolkit.guard.net.proxy import UrlJudge
+    from toolkit.guard.network.proxy import UrlJudge
 
 
 class GuardedNetwork:
@@ -43,6 +43,6 @@ class GuardedNetwork:
                 f" ({why}); set it to 'none', or to 'host' to give commands the whole network of this machine"
             )
         # Now, and not when the command runs already: it may be able to write where modules are looked up.
-        from toolkit.guard.net.proxy import CommandProxy
+        from toolkit.guard.network.proxy import CommandProxy
 
         return partial(CommandProxy, network=self._network, judge=self._judge)

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final, TypeAlias
 
 from toolkit.errors import SandboxViolation, SetupError, ToolFailed, ToolNotAllowed
+from toolkit.guard.files.resolve import HANDLE
 from toolkit.guard.forks import close_pipe, open_pipe, start_again_in_child
-from toolkit.guard.fs.resolve import HANDLE
 from toolkit.guard.fs.transaction.accept import Accept
 from toolkit.guard.os_error_translation import OsErrorTranslation
 from toolkit.guard.permission import GitMode
@@ -28,14 +28,14 @@ from toolkit.guard.process.command import (
     program_not_found,
     program_not_started,
 )
+from toolkit.guard.process.fork_client import CommandHandle, ForkServerClient
 from toolkit.guard.process.fork_server import host_view
-from toolkit.guard.process.fork_server.client import CommandHandle, ForkServerClient
-from toolkit.guard.process.fork_server.messages import CommandRequest, HeldEntry, Roots, Setup, identities
 from toolkit.guard.process.kernel.syscall import Unsupported, reason
-from toolkit.guard.process.kernel.tier import TierChoice
 from toolkit.guard.process.limits import CommandLimits
+from toolkit.guard.process.messages import CommandRequest, HeldEntry, Roots, Setup, identities
 from toolkit.guard.process.private_home import private_home
 from toolkit.guard.process.program import SYSTEM, find, interpreter_roots, is_below, search_path
+from toolkit.guard.process.tier import TierChoice
 from toolkit.guard.restarts import count_restart
 from toolkit.guard.review.review import Review
 from toolkit.guard.system_faults import SCARCE_AT_START, system_fault

@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias, TypeVar
 
-from toolkit.guard.fs.resolve import HANDLE
+from toolkit.guard.files.resolve import HANDLE
 from toolkit.guard.process.private_home import remove_tree
 from toolkit.guard.process.program import is_below
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from toolkit.guard.fs.path import display
+from toolkit.guard.files.path import display
 from toolkit.guard.review.put_back import Change
 
 _SHOWN: Final = 10

@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from toolkit.errors import ToolkitError, ToolNotAllowed
+from toolkit.guard.files.consent import Globs, escape_pattern
 from toolkit.guard.forks import start_again_in_child
-from toolkit.guard.fs.deny_globs import Globs, escape_pattern
 from toolkit.guard.fs.transaction.accept import Accept
 from toolkit.guard.os_error_translation import OsErrorTranslation
 from toolkit.guard.permission import GitMode

@@ -19,8 +19,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
-from toolkit.guard.fs.deny_globs import Forms, Globs, fold_all
-from toolkit.guard.fs.resolve import HANDLE
+from toolkit.guard.files.consent import Forms, Globs, fold_all
+from toolkit.guard.files.resolve import HANDLE
 
 MAX_FOLDERS: Final = 200_000
 

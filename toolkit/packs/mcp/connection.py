@@ -52,7 +52,7 @@ from toolkit.packs.mcp.listing import (
 )
 from toolkit.packs.mcp.server_log import forget_logs
 from toolkit.packs.mcp.session import McpSession, ServerAccess, SessionExpired, learn_headers
-from toolkit.runtime.context.progress import logger
+from toolkit.runtime.progress import logger
 from toolkit.runtime.workers import LoopThread, Workers
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import BaseModel, ValidationError
 
 from toolkit.errors import ToolFailed
-from toolkit.packs.finite_json import find_not_json
+from toolkit.packs.answers import find_not_json
 from toolkit.packs.media import block_type
-from toolkit.runtime.context.tool_context import ToolContext
+from toolkit.runtime.tool_context import ToolContext
 from toolkit.wire.content import ContentBlock, ContentOutput
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from toolkit.packs.mcp.server import TOKEN_RECORDS, McpServer
 from toolkit.runtime.catalog.handler_parts import HandlerParts
 from toolkit.runtime.catalog.pack import Pack
 from toolkit.runtime.catalog.tool import NO_SANDBOX
-from toolkit.runtime.context.tool_context import ToolContext
+from toolkit.runtime.tool_context import ToolContext
 
 if TYPE_CHECKING:
     from toolkit.packs.mcp.client import McpClient

@@ -31,11 +31,11 @@ from mcp_types import (
 )
 
 from toolkit.errors import ToolFailed
-from toolkit.jsonschema.accepts import Judge
 from toolkit.packs.mcp.content import read_blocks
 from toolkit.runtime.context.mcp_callbacks import ElicitRequest, McpCallbacks, SampleAnswer, SampleRequest
-from toolkit.runtime.context.progress import logger
+from toolkit.runtime.progress import logger
 from toolkit.runtime.workers import Workers
+from toolkit.schema.accepts import Judge
 from toolkit.wire.message import TextMessage
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from toolkit.errors import SetupError, ToolkitError
-from toolkit.guard.net.hosts import Url
+from toolkit.guard.network.hosts import Url
 from toolkit.guard.permission import CommandNetwork
 
 TOKEN_RECORDS: Final = "mcp-tokens"

@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from toolkit.guard.fs.path import display
-from toolkit.runtime.context.progress import logger
+from toolkit.guard.files.path import display
+from toolkit.runtime.progress import logger
 
 MAX_LINES: Final = 10
 """Warnings about one session that are logged; the others are only counted."""

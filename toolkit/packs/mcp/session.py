@@ -23,8 +23,8 @@ from pydantic import ValidationError
 
 from toolkit.errors import SetupError, ToolCancelled, ToolFailed, ToolkitError, ToolTimeout
 from toolkit.guard.environment_variables import fill_in, read_variables, read_variables_by_name
-from toolkit.guard.fs.path import display
-from toolkit.guard.net.hosts import Url
+from toolkit.guard.files.path import display
+from toolkit.guard.network.hosts import Url
 from toolkit.guard.process.long_process import GRACE, LongProcess
 from toolkit.packs.hide_secrets import hide_secrets
 from toolkit.packs.mcp.http.transport import http_streams
@@ -34,20 +34,20 @@ from toolkit.packs.mcp.own_errors import OWN_ERROR, read_own_error
 from toolkit.packs.mcp.questions import ServerQuestions
 from toolkit.packs.mcp.server_log import ServerLog
 from toolkit.packs.mcp.stdio import JsonRpcReader, stdio_streams
-from toolkit.runtime.call.reader import first_errors
+from toolkit.runtime.arguments import first_errors
 from toolkit.runtime.workers import Workers
 
 if TYPE_CHECKING:
     from mcp import ClientSession
     from mcp.client._transport import TransportStreams
 
-    from toolkit.guard.net.network import Network
+    from toolkit.guard.network.network import Network
     from toolkit.guard.process.guard import ProcessGuard
     from toolkit.packs.mcp.http.transport import Authorize
     from toolkit.packs.mcp.oauth.authorization import ServerAuthorization
     from toolkit.packs.mcp.server import McpServer
     from toolkit.runtime.context.mcp_callbacks import McpCallbacks
-    from toolkit.runtime.context.private_records import PrivateRecords
+    from toolkit.runtime.state_directory import PrivateRecords
 
 RAISE_TIMEOUT: Final = "; raise its 'startup_timeout' if it needs longer"
 _MAX_QUOTED: Final = 2000

@@ -13,15 +13,15 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from toolkit.errors import SetupError, ToolFailed
-from toolkit.packs.finite_json import find_not_json
+from toolkit.packs.answers import find_not_json
 from toolkit.packs.hide_secrets import hide_secrets
 from toolkit.packs.media import block_type
 from toolkit.packs.openapi.body import is_json
-from toolkit.runtime.call.reader import Reader, describe_errors, first_errors
+from toolkit.runtime.arguments import Reader, describe_errors, first_errors
 from toolkit.wire.content import ContentBlock, ContentOutput
 
 if TYPE_CHECKING:
-    from toolkit.guard.net.exchange import Response
+    from toolkit.guard.network.guard import Response
 
 _MAX_QUOTED: Final = 2000
 _MAX_ERRORS: Final = 50

@@ -16,13 +16,13 @@ from pydantic import BaseModel
 
 from toolkit.errors import SandboxViolation, SetupError, ToolkitError
 from toolkit.guard.environment_variables import fill_in, read_variables
-from toolkit.guard.net.hosts import Url
+from toolkit.guard.network.hosts import Url
 from toolkit.guard.policy.preview import Preview
 from toolkit.packs.openapi.answer import OutputModel, read_answer
 from toolkit.packs.openapi.request import ApiBody, ApiParameter, ServiceRequest, build_request, check_parameters
 from toolkit.runtime.catalog.handler_parts import HandlerParts
 from toolkit.runtime.catalog.pack import Pack
-from toolkit.runtime.context.tool_context import ToolContext
+from toolkit.runtime.tool_context import ToolContext
 
 MAX_BYTES: Final = 10 << 20
 _METHODS: Final = ("get", "head", "options", "post", "put", "patch", "delete")
@@ -49,7 +49,7 @@ class ApiService:
     public_only: bool = False
 
     def __post_init__(self) -> None:
-        from toolkit.guard.net.exchange import check_headers
+        from toolkit.guard.network.guard import check_headers
 
         try:
             url = Url.parse(self.url)

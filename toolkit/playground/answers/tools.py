@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from toolkit.cli.tools.signature import example_arguments, python_signature
+from toolkit.cli.signature import example_arguments, python_signature
 from toolkit.guard.policy.hints import describe_hints
 from toolkit.runtime.call.offers import define, why_not_offered
 from toolkit.runtime.signatures.signature import ToolSignature, first_sentence
 
 if TYPE_CHECKING:
-    from toolkit.runtime.call.core import Core
     from toolkit.runtime.catalog.catalog import ToolInfo
+    from toolkit.runtime.toolkit import Core
 
 
 def list_tools(core: Core) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from toolkit.runtime.call.offers import why_not_offered
 
 if TYPE_CHECKING:
     from toolkit.guard.policy.policy import SecurityPolicy, Verdict
-    from toolkit.runtime.call.core import Core
+    from toolkit.runtime.toolkit import Core
 
 
 def explain_call(core: Core, policy: SecurityPolicy[Any], name: str, text: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 
 from pydantic_core import to_jsonable_python
 
-from toolkit.runtime.context.progress import Progress
+from toolkit.runtime.progress import Progress
 
 PageEvent: TypeAlias = dict[str, Any]
 

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Final, cast
 
 from toolkit.playground.answers.results import describe_result
 from toolkit.playground.calls.outbox import Outbox
-from toolkit.runtime.context.signals import CancelSignal
+from toolkit.runtime.signals import CancelSignal
 from toolkit.wire.call import ToolCall
 from toolkit.wire.result import ToolResult
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from toolkit.runtime.call.async_runner import AsyncRunner
-    from toolkit.runtime.context.progress import Progress
+    from toolkit.runtime.async_ import AsyncRunner
+    from toolkit.runtime.progress import Progress
 
 MAX_CALLS: Final = 4
 """How many calls run at once. A browser opens six connections to a server: answers and cancelling need the others."""

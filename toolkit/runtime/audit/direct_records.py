@@ -26,10 +26,10 @@ from toolkit.runtime.audit.log import AuditLog, canonical, format_time
 from toolkit.runtime.output.message import ToolMessage, json_writer
 
 if TYPE_CHECKING:
-    from toolkit.runtime.call.async_runner import AsyncRunner
+    from toolkit.runtime.async_ import AsyncRunner
     from toolkit.runtime.call.direct import Run, RunAsync
-    from toolkit.runtime.call.runner import Runner
     from toolkit.runtime.catalog.tool import Tool
+    from toolkit.runtime.sync import Runner
 
 _MAX_WAITING_BYTES: Final = 65_536
 """Arguments of more bytes are not kept until a batch is written."""

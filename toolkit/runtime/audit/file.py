@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from toolkit.errors import SetupError, ToolFailed
-from toolkit.guard.fs.transaction.locks import ProcessLock
+from toolkit.guard.files.locks import ProcessLock
 from toolkit.runtime.audit.lines import (
     AUDIT_BEGINNING,
     chain_lines,

@@ -42,8 +42,8 @@ from toolkit.runtime.output.message import ToolMessage
 
 if TYPE_CHECKING:
     from toolkit.runtime.audit.direct_records import DirectRecords
-    from toolkit.runtime.context.signals import CallSignal
     from toolkit.runtime.programs.calls import ProgramOrigin
+    from toolkit.runtime.signals import CallSignal
     from toolkit.runtime.workers import Workers
 
 logger: Final = logging.getLogger("toolkit")

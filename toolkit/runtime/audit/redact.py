@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from toolkit.jsonschema.accepts import compile_pattern, matches
 from toolkit.jsonschema.keywords import APPLIED_IN_PLACE, REFERENCES, Schema
-from toolkit.jsonschema.references import References
 from toolkit.jsonschema.walk import children
+from toolkit.schema.accepts import compile_pattern, matches
+from toolkit.schema.keywords import References
 
 _REFERENCES: Final = frozenset(REFERENCES)
 _EXPANDING: Final = frozenset((*REFERENCES, *APPLIED_IN_PLACE))

@@ -11,10 +11,10 @@ from typing import Any, Final, TypeAlias
 from pydantic import BaseModel
 
 from toolkit.errors import ToolkitError, ToolNotAllowed
+from toolkit.guard.files.sandbox_fs import SandboxFS
 from toolkit.guard.fs.consent import LocatedPath
-from toolkit.guard.fs.sandbox_fs import SandboxFS
 from toolkit.guard.policy.preview import Preview
-from toolkit.runtime.call.suspended import Suspend
+from toolkit.runtime.approvals import Suspend
 
 _NO_FILE: Final = "no file: "
 

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 from pydantic import BaseModel
 
-from toolkit.runtime.call import steps
-from toolkit.runtime.context.tool_context import ToolContext
+from toolkit.runtime import path as steps
 from toolkit.runtime.interruption import is_interruption
 from toolkit.runtime.output.message import MessageForm, ToolMessage
+from toolkit.runtime.tool_context import ToolContext
 
 if TYPE_CHECKING:
-    from toolkit.runtime.call.async_runner import AsyncRunner
-    from toolkit.runtime.call.runner import Runner
+    from toolkit.runtime.async_ import AsyncRunner
     from toolkit.runtime.catalog.tool import Tool
     from toolkit.runtime.resources import Resources
+    from toolkit.runtime.sync import Runner
 
 RunT_co = TypeVar("RunT_co", bound="Run | RunAsync", covariant=True)
 

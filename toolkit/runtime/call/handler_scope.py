@@ -13,7 +13,7 @@ from toolkit.inject.plan import DependencyNode, Planner
 from toolkit.runtime.workers import Workers, is_async
 
 if TYPE_CHECKING:
-    from toolkit.runtime.context.tool_context import ToolContext
+    from toolkit.runtime.tool_context import ToolContext
 
 T = TypeVar("T")
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from toolkit.errors import ToolFailed
 
 if TYPE_CHECKING:
-    from toolkit.runtime.call.core import Core
     from toolkit.runtime.catalog.catalog import ToolInfo
+    from toolkit.runtime.toolkit import Core
     from toolkit.wire.definition import ToolDefinition
 
 

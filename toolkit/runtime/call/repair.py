@@ -16,7 +16,7 @@ from toolkit.jsonschema.values import json_type
 from toolkit.runtime.call.argument_text import parse_arguments
 
 if TYPE_CHECKING:
-    from toolkit.jsonschema.references import References
+    from toolkit.schema.keywords import References
 
 Failing: TypeAlias = Callable[[dict[str, Any]], frozenset[object]]
 """Which arguments of an object the tool's validator refuses, by name."""
@@ -41,7 +41,7 @@ def repair_arguments(
     arguments: dict[str, Any], schema: Mapping[str, Any], failing: Failing
 ) -> tuple[dict[str, Any], list[Repair]]:
     """A repaired copy of the arguments, and the repairs; what is accepted as it is stays as it is."""
-    from toolkit.jsonschema.references import References  # few calls need it
+    from toolkit.schema.keywords import References  # few calls need it
 
     references = References(schema)
     properties, required = schema.get("properties", {}), schema.get("required", ())

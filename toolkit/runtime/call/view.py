@@ -7,25 +7,25 @@ from copy import copy
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self, TypeVar
 
 from toolkit.errors import SetupError
-from toolkit.runtime.call.core import Core
 from toolkit.runtime.call.offers import allowed_tools, define, describe
 from toolkit.runtime.context.toolkit_context import ToolkitContext, check_deadline
+from toolkit.runtime.toolkit import Core
 
 if TYPE_CHECKING:
+    from toolkit.runtime.approvals import GivenAnswer, SuspendedCall
     from toolkit.runtime.audit.log import Record
     from toolkit.runtime.call.approval import Answer, ApprovalRequest, Reply
-    from toolkit.runtime.call.core import PreparedCall
     from toolkit.runtime.call.direct import DirectTool
-    from toolkit.runtime.call.suspended import GivenAnswer, SuspendedCall
     from toolkit.runtime.catalog.catalog import Catalog
     from toolkit.runtime.catalog.pack import PackSource
     from toolkit.runtime.context.concurrency import Load
     from toolkit.runtime.context.profile import Profile
-    from toolkit.runtime.context.progress import OnProgress
-    from toolkit.runtime.context.signals import CancelSignal
     from toolkit.runtime.output.message import ToolMessage
     from toolkit.runtime.programs.calls import ProgramOrigin
+    from toolkit.runtime.progress import OnProgress
+    from toolkit.runtime.signals import CancelSignal
     from toolkit.runtime.signatures.tool_texts import ToolTexts
+    from toolkit.runtime.toolkit import PreparedCall
     from toolkit.runtime.tracing.calls import TracedRecord
     from toolkit.wire.call import ToolCall
     from toolkit.wire.definition import ToolDefinition
@@ -89,7 +89,7 @@ class View:
         context = core.context
         notify, on_result = context.on_progress, context.on_result
         if notify is not None or on_result is not None:
-            from toolkit.runtime.context.progress import make_harmless
+            from toolkit.runtime.progress import make_harmless
 
             notify = notify and make_harmless(notify, "on_progress")
             on_result = on_result and make_harmless(on_result, "on_result")
@@ -199,13 +199,13 @@ class View:
 
     def _view_to_resume(self, suspended: SuspendedCall, answer: Answer) -> Self:
         """A view for the one call that was suspended."""
-        from toolkit.runtime.call.suspended import GivenAnswer
+        from toolkit.runtime.approvals import GivenAnswer
 
         return self._with(self._options._replace(answered=GivenAnswer(answer, suspended)))
 
     def _take_answer(self, call: PreparedCall, given: GivenAnswer) -> Answer:
         """The answer with which a suspended call is resumed. From here on it is used, whatever happens."""
-        from toolkit.runtime.call.suspended import not_asked, take_answer
+        from toolkit.runtime.approvals import not_asked, take_answer
 
         if call.request is None:
             raise not_asked(call.tool.name)
@@ -213,7 +213,7 @@ class View:
 
     def _read_reply(self, reply: Reply, request: ApprovalRequest, call: PreparedCall) -> Answer:
         """The answer of an approver; ends the call if there is none yet."""
-        from toolkit.runtime.call.suspended import Suspend, suspend
+        from toolkit.runtime.approvals import Suspend, suspend
 
         if isinstance(reply, Suspend):
             raise suspend(request, reply, self._core.approvals(), call.tool.preview_fs)

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from pydantic import BaseModel
 
 from toolkit.errors import GenerationError
-from toolkit.guard.imports.finder import remembered_file
+from toolkit.guard.late_imports import remembered_file
 from toolkit.guard.policy.hints import HINTS, Hint, effective_hints
-from toolkit.runtime.call.reader import Reader
+from toolkit.runtime.arguments import Reader
 from toolkit.runtime.output.message import NewMessage, ToolMessage
 
 if TYPE_CHECKING:
     from toolkit.guard.permission import Permission
     from toolkit.runtime.catalog.pack import CodeTool
+    from toolkit.runtime.discovery import ToolIndex
     from toolkit.runtime.functions.outputs import FunctionOutput
     from toolkit.runtime.signatures.catalog_signatures import CatalogSignatures
-    from toolkit.runtime.signatures.search import ToolIndex
     from toolkit.wire.json_types import JsonObject
 
 _MANIFEST: Final = "manifest.json"
@@ -121,7 +121,7 @@ class Catalog:
     @cached_property
     def word_index(self) -> ToolIndex:
         """The words of all tools, for search."""
-        from toolkit.runtime.signatures.search import ToolIndex
+        from toolkit.runtime.discovery import ToolIndex
 
         return ToolIndex(self.definitions)
 

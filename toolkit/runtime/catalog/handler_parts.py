@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, final
 
 if TYPE_CHECKING:
     from toolkit.guard.policy.preview import Preview
-    from toolkit.runtime.context.tool_context import ToolContext
+    from toolkit.runtime.tool_context import ToolContext
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Concatenate, Final, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from toolkit.errors import SetupError, nearest
-from toolkit.runtime.context.tool_context import ToolContext
+from toolkit.runtime.tool_context import ToolContext
 
 if TYPE_CHECKING:
     from toolkit.guard.permission import Permissions

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from toolkit.runtime.call import steps
-from toolkit.runtime.call.reader import Reader
+from toolkit.runtime import path as steps
+from toolkit.runtime.arguments import Reader
 from toolkit.runtime.catalog.tool import Tool
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from toolkit.runtime.output.message import MessageForm, NewMessage, ToolMessage
 from toolkit.runtime.workers import is_async
 
 if TYPE_CHECKING:
+    from toolkit.guard.files.sandbox_fs import SandboxFS
     from toolkit.guard.fs.consent import Consent
-    from toolkit.guard.fs.sandbox_fs import SandboxFS
     from toolkit.guard.permission import Permission
     from toolkit.guard.policy.policy import Verdict
-    from toolkit.runtime.call.reader import Reader
+    from toolkit.runtime.arguments import Reader
     from toolkit.runtime.catalog.catalog import ToolInfo
     from toolkit.wire.json_types import JsonObject
 

@@ -21,12 +21,12 @@ from toolkit.guard.permission import (
     SandboxChoice,
 )
 from toolkit.guard.policy.policy import SecurityPolicy
-from toolkit.runtime.call.waiting.turns import Turns
 from toolkit.runtime.context.concurrency import Concurrency
 from toolkit.runtime.context.state_directory import StateDirectory
+from toolkit.runtime.turns import Turns
 
 if TYPE_CHECKING:
-    from toolkit.guard.net.network import Network
+    from toolkit.guard.network.network import Network
     from toolkit.guard.process.limits import CommandLimits
     from toolkit.inject.key import Factory
     from toolkit.inject.scope import DependencyScope
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from toolkit.runtime.audit.sink import AuditSink
     from toolkit.runtime.call.approval import Approver
     from toolkit.runtime.context.mcp_callbacks import McpCallbacks
-    from toolkit.runtime.context.progress import OnProgress
     from toolkit.runtime.output.message import ToolMessage
     from toolkit.runtime.programs.settings import ProgramSettings
+    from toolkit.runtime.progress import OnProgress
     from toolkit.runtime.tracing.settings import Tracing
 
 NameT = TypeVar("NameT", bound=str)

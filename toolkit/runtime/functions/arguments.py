@@ -12,11 +12,11 @@ from pydantic.fields import FieldInfo
 from pydantic_core import SchemaError
 
 from toolkit.errors import SetupError
-from toolkit.models.closed import validator_from_wire
 from toolkit.models.own_types import schema_of_arguments
-from toolkit.runtime.call.reader import Reader
-from toolkit.runtime.call.touches import RESOURCE_KINDS
+from toolkit.runtime.arguments import Reader
 from toolkit.runtime.functions.signature import FunctionSignature, qualified_name
+from toolkit.runtime.touches import RESOURCE_KINDS
+from toolkit.schema.models import validator_from_wire
 from toolkit.wire.json_types import JsonObject
 
 _REFUSED: Final = (PydanticUserError, PydanticUndefinedAnnotation, SchemaError, SetupError)

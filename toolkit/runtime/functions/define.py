@@ -34,13 +34,13 @@ from toolkit.guard.permission import Permission, Permissions
 from toolkit.guard.policy.preview import Preview
 from toolkit.runtime.catalog.catalog import ToolInfo
 from toolkit.runtime.catalog.pack import Pack
-from toolkit.runtime.context.tool_context import ToolContext
 from toolkit.runtime.context.toolkit_context import ToolkitContext
 from toolkit.runtime.functions.arguments import Arguments
 from toolkit.runtime.functions.docstrings import description_in, parameters_in
 from toolkit.runtime.functions.local_names import find_local_names
 from toolkit.runtime.functions.outputs import FunctionOutput
 from toolkit.runtime.functions.signature import FunctionSignature, plain_function, qualified_name, read_signature
+from toolkit.runtime.tool_context import ToolContext
 from toolkit.spec.tool_names import NAME_RULE, attribute_name, is_wire_name
 from toolkit.wire.definition import ToolDefinition
 from toolkit.wire.result import ToolResult

@@ -10,12 +10,12 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from toolkit.inject.plan import depends_of
-from toolkit.runtime.call import steps
+from toolkit.runtime import path as steps
 from toolkit.runtime.catalog.handler_parts import HandlerParts
 from toolkit.runtime.catalog.tool import Tool
-from toolkit.runtime.context.tool_context import ToolContext
 from toolkit.runtime.context.toolkit_context import ToolkitContext
 from toolkit.runtime.functions.define import FunctionTool
+from toolkit.runtime.tool_context import ToolContext
 from toolkit.runtime.workers import is_async
 
 

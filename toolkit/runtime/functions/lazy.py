@@ -11,10 +11,10 @@ from toolkit.guard.permission import Permissions
 from toolkit.inject.plan import DependencyNode, Given, Needs
 from toolkit.inject.scope import DependencyScope
 from toolkit.runtime.catalog.pack import Pack
-from toolkit.runtime.context.tool_context import ToolContext
 from toolkit.runtime.context.toolkit_context import ToolkitContext
 from toolkit.runtime.functions.define import FunctionTool, PermissionNeeds, check_name
 from toolkit.runtime.functions.signature import plain_function, qualified_name
+from toolkit.runtime.tool_context import ToolContext
 from toolkit.runtime.workers import is_async
 from toolkit.wire.definition import ToolDefinition
 from toolkit.wire.result import ToolResult

@@ -23,11 +23,11 @@ from pydantic_core import (
 )
 
 from toolkit.errors import SetupError
-from toolkit.models.closed import validator_from_wire
-from toolkit.models.exact import check_json
 from toolkit.models.own_types import schema_of_output
-from toolkit.runtime.call.reader import Reader
+from toolkit.runtime.arguments import Reader
 from toolkit.runtime.output.message import MessageForm, Reported, ToolMessage
+from toolkit.schema.exact import check_json
+from toolkit.schema.models import validator_from_wire
 from toolkit.wire.content import ContentBlock, ContentOutput
 from toolkit.wire.json_types import JsonObject
 from toolkit.wire.result import ToolResult

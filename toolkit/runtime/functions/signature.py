@@ -15,8 +15,8 @@ from pydantic.fields import FieldInfo
 
 from toolkit.errors import SetupError
 from toolkit.inject.plan import annotation_of, depends_of, name_of
-from toolkit.runtime.context.tool_context import ToolContext
 from toolkit.runtime.context.toolkit_context import ToolkitContext
+from toolkit.runtime.tool_context import ToolContext
 
 _VARIADIC: Final = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 

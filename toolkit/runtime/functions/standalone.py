@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from toolkit.errors import InternalError, InvalidArguments, SetupError
 from toolkit.guard.policy.policy import SecurityPolicy
-from toolkit.runtime.call import steps
-from toolkit.runtime.call.async_runner import AsyncRunner
-from toolkit.runtime.call.core import Core
-from toolkit.runtime.call.reader import Reader
-from toolkit.runtime.call.runner import Runner
+from toolkit.runtime import path as steps
+from toolkit.runtime.arguments import Reader
+from toolkit.runtime.async_ import AsyncRunner
 from toolkit.runtime.call.view import Options, View
 from toolkit.runtime.catalog.catalog import Catalog, ToolInfo
 from toolkit.runtime.catalog.pack import CodeTool, PackSource
 from toolkit.runtime.catalog.tool import Tool
 from toolkit.runtime.closeable import AsyncCloseable
-from toolkit.runtime.context.signals import NEVER, CallSignal, CancelSignal
-from toolkit.runtime.context.tool_context import ToolContext
 from toolkit.runtime.context.toolkit_context import ToolkitContext
 from toolkit.runtime.functions.define import FunctionTool
 from toolkit.runtime.functions.lazy import LazyTool
 from toolkit.runtime.output.message import ToolMessage
+from toolkit.runtime.signals import NEVER, CallSignal, CancelSignal
+from toolkit.runtime.sync import Runner
+from toolkit.runtime.tool_context import ToolContext
+from toolkit.runtime.toolkit import Core
 from toolkit.wire.call import ToolCall
 from toolkit.wire.content import ContentBlock, ContentOutput
 from toolkit.wire.result import ToolResult

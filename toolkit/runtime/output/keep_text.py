@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from toolkit.runtime.output.cache.interface import OutputCache
-    from toolkit.runtime.output.contained_writer import ContainedWriter
+    from toolkit.runtime.output_writer import ContainedWriter
+    from toolkit.runtime.stores.outputs import OutputCache
     from toolkit.wire.content import ContentBlock
 
 ABOUT_REPEATING: Final = "the call has run, so repeat it only if that is harmless"
@@ -88,7 +88,7 @@ class TextKeeper:
         limit = self._limit or self._find_limit()
         if streamed is None and len(text) <= limit // _MAX_BYTES:
             return ShownText(text, None, False, None, True)
-        from toolkit.runtime.output.cache.budget import fit_text, shorten
+        from toolkit.runtime.stores.budget import fit_text, shorten
 
         if streamed is not None:
             # The answer is only a part of what was streamed; its line numbers mean nothing in the whole.
@@ -113,8 +113,8 @@ class TextKeeper:
         try:
             self._limit = self._cache().text_limit
         except Exception as error:
-            from toolkit.runtime.output.cache.interface import TEXT_LIMIT
-            from toolkit.runtime.output.contained_writer import report_lost
+            from toolkit.runtime.output_writer import report_lost
+            from toolkit.runtime.stores.outputs import TEXT_LIMIT
 
             report_lost(self._tool_name, error)
             return TEXT_LIMIT
@@ -124,7 +124,7 @@ class TextKeeper:
         self, text: str, media: tuple[ContentBlock, ...], left: float | None = None
     ) -> tuple[str | None, str | None]:
         """The ref, or why there is none."""
-        from toolkit.runtime.output.contained_writer import NOT_KEPT, report_lost
+        from toolkit.runtime.output_writer import NOT_KEPT, report_lost
         from toolkit.runtime.stores.waiting import seconds_for_store, use_store
 
         try:

@@ -7,14 +7,14 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
-from toolkit.runtime.call.steps import as_toolkit_error
+from toolkit.runtime.path import as_toolkit_error
 
 if TYPE_CHECKING:
     from toolkit.errors import ToolkitError
-    from toolkit.runtime.call.async_runner import AsyncRunner
-    from toolkit.runtime.call.runner import Runner
-    from toolkit.runtime.context.signals import CancelSignal
+    from toolkit.runtime.async_ import AsyncRunner
     from toolkit.runtime.output.message import ToolMessage
+    from toolkit.runtime.signals import CancelSignal
+    from toolkit.runtime.sync import Runner
 
 
 class ProgramOrigin(NamedTuple):

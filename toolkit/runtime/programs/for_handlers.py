@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from toolkit.runtime.call.async_runner import AsyncRunner
-from toolkit.runtime.call.runner import Runner
+from toolkit.runtime.async_ import AsyncRunner
 from toolkit.runtime.call.view import Options
 from toolkit.runtime.programs.sessions import run_in_thread, run_program, run_program_async
+from toolkit.runtime.sync import Runner
 from toolkit.runtime.workers import LoopThread
 
 if TYPE_CHECKING:
-    from toolkit.runtime.context.signals import CancelSignal
-    from toolkit.runtime.context.tool_context import ToolContext
     from toolkit.runtime.programs.result import ProgramResult
+    from toolkit.runtime.signals import CancelSignal
+    from toolkit.runtime.tool_context import ToolContext
 
 
 class CallPrograms:

@@ -20,13 +20,13 @@ from pydantic_core import from_json, to_json
 
 from toolkit.errors import ToolCancelled, ToolFailed, ToolkitError, ToolNotAllowed
 from toolkit.guard.process.output import HeadTail
-from toolkit.runtime.context.signals import CancelSignal
 from toolkit.runtime.programs.calls import Caller, CallOutcome, CallRequest, ProgramOrigin
 from toolkit.runtime.programs.frames import BrokenFrame, Frame
 from toolkit.runtime.programs.process import FramedProcess, ProcessEnded
 from toolkit.runtime.programs.result import ProgramCall, ProgramError
 from toolkit.runtime.programs.settings import ProgramSettings
 from toolkit.runtime.programs.time_limit import TimeLimit
+from toolkit.runtime.signals import CancelSignal
 from toolkit.wire.content import ContentBlock
 
 _END_SECONDS: Final = 2.0

@@ -21,8 +21,8 @@ from toolkit.runtime.programs.process import FramedProcess, ProcessEnded
 
 if TYPE_CHECKING:
     from toolkit.guard.process.guard import ProcessGuard
-    from toolkit.runtime.context.signals import CancelSignal
     from toolkit.runtime.programs.time_limit import TimeLimit
+    from toolkit.runtime.signals import CancelSignal
 
 _START_SECONDS: Final = 30.0
 _LIBRARIES: Final = (

@@ -8,17 +8,17 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
-from toolkit.runtime.call.steps import closed
-from toolkit.runtime.context.signals import CancelSignal
+from toolkit.runtime.path import closed
 from toolkit.runtime.programs.calls import AsyncCaller, Caller, SyncCaller
 from toolkit.runtime.programs.programs import RUN_PROGRAM, SessionState
+from toolkit.runtime.signals import CancelSignal
 
 if TYPE_CHECKING:
-    from toolkit.runtime.call.async_runner import AsyncRunner
-    from toolkit.runtime.call.core import Core
-    from toolkit.runtime.call.runner import Runner
+    from toolkit.runtime.async_ import AsyncRunner
     from toolkit.runtime.programs.result import ProgramResult
     from toolkit.runtime.programs.settings import Checker
+    from toolkit.runtime.sync import Runner
+    from toolkit.runtime.toolkit import Core
 
 
 def run_program(

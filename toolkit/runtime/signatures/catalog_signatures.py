@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from toolkit.errors import GenerationError
-from toolkit.guard.imports.finder import remembered_file
+from toolkit.guard.late_imports import remembered_file
 from toolkit.runtime.signatures.generated_tool import read_signature
 
 if TYPE_CHECKING:

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from toolkit.errors import ToolNotAllowed
-from toolkit.runtime.call import steps
+from toolkit.runtime import path as steps
 from toolkit.runtime.call.offers import offered_tools, why_not_offered
 from toolkit.runtime.signatures.prompt_text import prompt_text
 
 if TYPE_CHECKING:
-    from toolkit.runtime.call.core import Core
     from toolkit.runtime.signatures.signature import ToolSignature
+    from toolkit.runtime.toolkit import Core
 
 
 class ToolMatch(NamedTuple):

@@ -9,11 +9,11 @@ from typing import Any, Final
 from toolkit.errors import SetupError
 from toolkit.inject.key import DependencyKey
 from toolkit.runtime.context.toolkit_context import ToolkitContext
-from toolkit.runtime.output.cache.interface import AsyncOutputCache, OutputCache
 from toolkit.runtime.output.cache.null_cache import NullCache
-from toolkit.runtime.output.cache.store import FileOutputCache
 from toolkit.runtime.stores.approvals import ApprovalStore, FileApprovalStore
 from toolkit.runtime.stores.locks import WriteLocks
+from toolkit.runtime.stores.output_files import FileOutputCache
+from toolkit.runtime.stores.outputs import AsyncOutputCache, OutputCache
 from toolkit.runtime.stores.subagent import SubagentRunner
 from toolkit.runtime.stores.todo_files import FileTodoStore
 from toolkit.runtime.stores.todos import TodoStore

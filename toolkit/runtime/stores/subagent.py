@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
 
 from toolkit.guard.permission import ALL_PERMISSIONS, Permission
-from toolkit.runtime.context.signals import CallSignal
 from toolkit.runtime.context.toolkit_context import ToolkitContext
+from toolkit.runtime.signals import CallSignal
 
 SubagentStatus: TypeAlias = Literal["completed", "failed", "cancelled"]
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from toolkit.errors import ToolFailed
-from toolkit.runtime.output.cache.store import DAY
+from toolkit.runtime.stores.output_files import DAY
 from toolkit.runtime.stores.private_files import PrivateFiles, digest_of, reason_of
 from toolkit.runtime.stores.todos import MAX_TODO_BYTES, Todo, decode_todos, encode_todos
 

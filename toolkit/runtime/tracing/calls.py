@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from toolkit.runtime.audit.sink import Check
     from toolkit.runtime.catalog.catalog import Catalog
     from toolkit.runtime.catalog.tool import Tool
-    from toolkit.runtime.context.signals import CallSignal
     from toolkit.runtime.context.toolkit_context import ToolkitContext
     from toolkit.runtime.programs.calls import ProgramOrigin
+    from toolkit.runtime.signals import CallSignal
     from toolkit.runtime.tracing.settings import Tracing
     from toolkit.runtime.workers import Workers
 

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from toolkit.serve.mcp_server.approvals import CURRENT, AskedCall
+from toolkit.serve.approvals import CURRENT, AskedCall
 from toolkit.serve.mcp_server.clients import Clients, ignore_failure, send_log
 
 if TYPE_CHECKING:

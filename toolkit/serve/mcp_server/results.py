@@ -19,7 +19,7 @@ from mcp_types import ContentBlock as McpBlock
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
-from toolkit.serve.mcp_server.kept_outputs import output_uri
+from toolkit.serve.sessions import output_uri
 from toolkit.wire.content import ContentBlock, ContentOutput
 
 if TYPE_CHECKING:

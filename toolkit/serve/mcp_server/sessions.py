@@ -14,12 +14,12 @@ import anyio
 
 from toolkit.runtime.call.view import core_of
 from toolkit.runtime.context.concurrency import Load
-from toolkit.serve.mcp_server.kept_outputs import KeptOutputs
+from toolkit.serve.sessions import KeptOutputs
 
 if TYPE_CHECKING:
+    from toolkit.runtime.async_ import AsyncRunner
     from toolkit.runtime.call.approval import Approver
-    from toolkit.runtime.call.async_runner import AsyncRunner
-    from toolkit.runtime.output.cache.interface import OutputCache
+    from toolkit.runtime.stores.outputs import OutputCache
     from toolkit.serve.setup.served_tools import ServedTools
 
 MAX_SESSIONS: Final = 100

@@ -6,9 +6,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
-from toolkit.spec.checks.keywords import explain_split_text
-from toolkit.spec.model import Json
-from toolkit.spec.problems import Problems, below, is_misspelt, kind, quote, unknown_key
+from toolkit.schema.checks import explain_split_text
+from toolkit.schema.problems import Problems, below, is_misspelt, kind, quote, unknown_key
+from toolkit.schema.spec import Json
 
 _IN_OTHER_FORMATS: Final = {"parameters": "inputSchema"}
 """What tools of OpenAI and Gemini call a key of a spec."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from toolkit.schema.problems import quote
+from toolkit.schema.spec import Json, Origin
 from toolkit.spec.checks.fields import Fields
-from toolkit.spec.model import Json, Origin
-from toolkit.spec.problems import quote
 from toolkit.spec.tool_names import NAME_RULE, is_wire_name
 
 ORIGIN_KINDS: Final = ("mcp", "openapi", "tools", "functions", "models")

@@ -8,9 +8,9 @@ from pathlib import PurePosixPath
 
 from toolkit.errors import nearest
 from toolkit.guard.permission import PERMISSIONS, Permission
+from toolkit.schema.problems import below, kind, quote
+from toolkit.schema.spec import SpecExample
 from toolkit.spec.checks.fields import Fields
-from toolkit.spec.model import SpecExample
-from toolkit.spec.problems import below, kind, quote
 
 _EXAMPLE_KEYS = ("title", "arguments", "files", "output", "error")
 _ERROR_NAME = re.compile(r"[A-Z][A-Z0-9_]*")

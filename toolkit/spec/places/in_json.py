@@ -7,8 +7,8 @@ import re
 from functools import partial
 from typing import Final
 
-from toolkit.spec.places.cursor import Cursor, Lines, PlaceTable
-from toolkit.spec.problems import ODD_KEY
+from toolkit.schema.places import Cursor, Lines, PlaceTable
+from toolkit.schema.problems import ODD_KEY
 
 _TOKEN: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"|[{}\[\]]|[^\s{}\[\],:"]++', re.DOTALL)
 

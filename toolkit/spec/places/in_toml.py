@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from toolkit.spec.places.cursor import PlaceTable
-from toolkit.spec.problems import pointer_of
+from toolkit.schema.places import PlaceTable
+from toolkit.schema.problems import pointer_of
 from toolkit.toml_places import TomlMistake, TomlPlaces
 
 

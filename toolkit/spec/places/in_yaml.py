@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from toolkit.spec.places.cursor import Cursor, PlaceTable
-from toolkit.spec.problems import ODD_KEY
-from toolkit.spec.yaml_text import shield_line_ends
+from toolkit.schema.places import Cursor, PlaceTable
+from toolkit.schema.problems import ODD_KEY
+from toolkit.schema.spec_text import shield_line_ends
 
 
 def find_in_yaml(text: str, places: PlaceTable) -> None:

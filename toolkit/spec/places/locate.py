@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from toolkit.spec.files import read_plain_file
-from toolkit.spec.places.cursor import PlaceTable
+from toolkit.schema.places import PlaceTable
+from toolkit.schema.problems import Finding, Unreadable
+from toolkit.schema.spec_files import read_plain_file
 from toolkit.spec.places.in_json import find_in_json
 from toolkit.spec.places.in_toml import find_in_toml
 from toolkit.spec.places.in_yaml import find_in_yaml
-from toolkit.spec.problems import Finding, Unreadable
 
 _FINDERS: Final[dict[str, Callable[[str, PlaceTable], None]]] = {
     ".json": find_in_json,

@@ -43,7 +43,7 @@ else:
             ".conversations": "CHOICES CONVERSATIONS TOOLS",
             ".malformed": """ODD_HISTORIES check_events_that_are_not_objects check_malformed_answers
                 check_malformed_history check_malformed_streams""",
-            ".requests": """check_calls_survive check_choice_survives check_messages_are_json
-                check_messages_round_trip check_tool_survives""",
+            ".requests": """check_calls_survive check_choice_survives check_messages_are_json check_messages_round_trip
+                check_tool_survives""",
         },
     )

@@ -15,8 +15,8 @@ from toolkit.codegen.imports.importers.openapi.media import (
     list_media,
     without_parameters,
 )
-from toolkit.codegen.imports.importers.openapi.schema import Schema, Schemas
-from toolkit.spec.model import Json
+from toolkit.codegen.imports.openapi_schema import Schema, Schemas
+from toolkit.schema.spec import Json
 
 _WITHOUT_BODY: Final = ("get", "head")
 _BASE64: Final = "Base64 of the bytes."

@@ -13,11 +13,11 @@ from urllib.parse import unquote
 
 from toolkit.errors import SpecError, nearest
 from toolkit.jsonschema.pointer import split_pointer
-from toolkit.spec.files import read_below
+from toolkit.schema.problems import MAX_PROBLEMS, Finding, Problems, Unreadable, kind, pointer_of, quote
+from toolkit.schema.spec import Json
+from toolkit.schema.spec_files import read_below
+from toolkit.schema.spec_text import read_yaml
 from toolkit.spec.json_text import read_json
-from toolkit.spec.model import Json
-from toolkit.spec.problems import MAX_PROBLEMS, Finding, Problems, Unreadable, kind, pointer_of, quote
-from toolkit.spec.yaml_text import read_yaml
 
 MAX_DOCUMENT_BYTES: Final = 32 * 1024 * 1024
 MAX_FILES: Final = 500

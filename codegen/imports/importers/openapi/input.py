@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from toolkit.codegen.imports.importers.openapi.schema import Schema
-from toolkit.spec.model import Json
-from toolkit.spec.problems import Finding
+from toolkit.codegen.imports.openapi_schema import Schema
+from toolkit.schema.problems import Finding
+from toolkit.schema.spec import Json
 
 
 @dataclass(slots=True)

@@ -10,9 +10,9 @@ from toolkit.codegen.imports.importers.openapi.body import read_body
 from toolkit.codegen.imports.importers.openapi.documents import DocumentNode, Documents
 from toolkit.codegen.imports.importers.openapi.input import OperationInput
 from toolkit.codegen.imports.importers.openapi.media import is_json, list_media
-from toolkit.codegen.imports.importers.openapi.schema import Schema, Schemas
-from toolkit.spec.model import Json
-from toolkit.spec.problems import quote
+from toolkit.codegen.imports.openapi_schema import Schema, Schemas
+from toolkit.schema.problems import quote
+from toolkit.schema.spec import Json
 
 PLACES: Final = ("path", "query", "header", "cookie")
 STYLES: Final[dict[str, tuple[str, ...]]] = {

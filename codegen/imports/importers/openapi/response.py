@@ -7,8 +7,8 @@ from typing import Final
 
 from toolkit.codegen.imports.importers.openapi.documents import DocumentNode, Documents
 from toolkit.codegen.imports.importers.openapi.media import is_json, list_media, without_parameters
-from toolkit.codegen.imports.importers.openapi.schema import Schemas
-from toolkit.spec.model import Json
+from toolkit.codegen.imports.openapi_schema import Schemas
+from toolkit.schema.spec import Json
 
 _SUCCESS: Final = re.compile(r"2(?:\d\d|XX)", re.IGNORECASE)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from toolkit.codegen.imports.importers.openapi.documents import DocumentNode, Documents
-from toolkit.spec.problems import quote
+from toolkit.schema.problems import quote
 
 _VARIABLE: Final = re.compile(r"\{([^{}]*)\}")
 _WAY_OUT: Final = 'set url = "https://..." in the import\'s settings'

@@ -22,9 +22,9 @@ from tests.guard.fs.test_write import MOUNT, names, reason
 from tests.guard.world import ROWS, Row, build, name_of
 from toolkit.errors import SandboxViolation, ToolCancelled, ToolFailed, ToolkitError
 from toolkit.guard import Drop, FileChange, Fingerprint, Put, ResolverName, SandboxFS
-from toolkit.guard.fs import rename, write
-from toolkit.guard.fs.transaction import apply as transaction
-from toolkit.guard.fs.transaction import locks, step
+from toolkit.guard.files import locks, transaction, write
+from toolkit.guard.fs import rename
+from toolkit.guard.fs.transaction import step
 
 
 @pytest.fixture

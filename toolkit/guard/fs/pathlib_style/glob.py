@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from toolkit.errors import SandboxViolation, ToolFailed
-from toolkit.guard.fs.path import SandboxPath, outside_error
+from toolkit.guard.files.path import SandboxPath, outside_error
 from toolkit.guard.fs.pathlib_style.whole_files import is_nameable, join_names
 
 if TYPE_CHECKING:
-    from toolkit.guard.fs.handles import SandboxDir
+    from toolkit.guard.files.handles import SandboxDir
 
 MAX_GLOB_DEPTH: Final = 200
 """How many directories below each other are walked: each of them is open meanwhile."""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 from toolkit.errors import ToolFailed
 
 if TYPE_CHECKING:
-    from toolkit.guard.fs.handles import EntryNames, OpenFile
-    from toolkit.guard.fs.path import SandboxPath
+    from toolkit.guard.files.handles import EntryNames, OpenFile
+    from toolkit.guard.files.path import SandboxPath
 
 MAX_WHOLE_FILE: Final = 10 * 1024 * 1024
 """How many bytes are read or written at once, unless the caller sets another limit."""

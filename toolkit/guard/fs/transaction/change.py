@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from toolkit.guard.fs.write import Fingerprint
+    from toolkit.guard.files.write import Fingerprint
 
 
 @dataclass(frozen=True, slots=True)

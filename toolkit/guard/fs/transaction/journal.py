@@ -24,8 +24,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 from toolkit.errors import SetupError
+from toolkit.guard.files.resolve import READ_DIRECTORY
 from toolkit.guard.fs.place import Descriptor
-from toolkit.guard.fs.resolve import READ_DIRECTORY
 from toolkit.guard.fs.transaction.step import Facts, Step, StepFolder
 
 ItemT = TypeVar("ItemT")

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from toolkit.errors import SandboxViolation, ToolFailed
-from toolkit.guard.fs.path import SandboxPath
+from toolkit.guard.files.locks import hold_locks
+from toolkit.guard.files.path import SandboxPath
+from toolkit.guard.files.protect import AccessRules
+from toolkit.guard.files.transaction import finish, undo
 from toolkit.guard.fs.place import Descriptor, Names, open_folder, real_names
-from toolkit.guard.fs.protect import AccessRules
-from toolkit.guard.fs.transaction.apply import finish, undo
 from toolkit.guard.fs.transaction.journal import Journal, JournalDirectory, RootMark, TransactionPlan
-from toolkit.guard.fs.transaction.locks import hold_locks
 from toolkit.guard.fs.transaction.step import StepConflict, StepFolder
 
 

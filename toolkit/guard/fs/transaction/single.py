@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING
 
 from toolkit.errors import ToolFailed
 from toolkit.guard.bare_repository import ChangedName
-from toolkit.guard.fs.handles import SandboxDir
-from toolkit.guard.fs.os_errors import FileErrors, already_exists, conflict
-from toolkit.guard.fs.place import Names, find_place
-from toolkit.guard.fs.resolve import READ_DIRECTORY, os_error
-from toolkit.guard.fs.target import (
+from toolkit.guard.files.handles import SandboxDir
+from toolkit.guard.files.locks import hold_locks
+from toolkit.guard.files.resolve import READ_DIRECTORY, os_error
+from toolkit.guard.files.target import (
     Target,
     file_to_replace,
     is_directory,
@@ -27,12 +26,13 @@ from toolkit.guard.fs.target import (
     refuse_covered,
     refuse_missing,
 )
+from toolkit.guard.files.write import Fingerprint, WrittenFile, is_unchanged, replace_file, stat_entry
+from toolkit.guard.fs.os_errors import FileErrors, already_exists, conflict
+from toolkit.guard.fs.place import Names, find_place
 from toolkit.guard.fs.transaction.accept import absolute
-from toolkit.guard.fs.transaction.locks import hold_locks
-from toolkit.guard.fs.write import Fingerprint, WrittenFile, is_unchanged, replace_file, stat_entry
 
 if TYPE_CHECKING:
-    from toolkit.guard.fs.sandbox_fs import SandboxFS
+    from toolkit.guard.files.sandbox_fs import SandboxFS
 
 
 class Changes:

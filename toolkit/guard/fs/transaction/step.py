@@ -13,9 +13,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from toolkit.guard.files.write import stat_entry
 from toolkit.guard.fs.place import Descriptor, Names
 from toolkit.guard.fs.rename import exchange, move_new, third_name
-from toolkit.guard.fs.write import stat_entry
 
 Facts: TypeAlias = tuple[int, int, int]
 """Inode, size and time of a file. Not its device: all files of a directory share it, and it may change after a restart."""

@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from toolkit.guard.policy.command_options import PROJECT_RUNNERS, RUNNERS, RUNS_PROGRAM
 from toolkit.guard.policy.commands.git_options import (
     FORMATS_SIGNATURES,
     GIT_GLOBAL,
@@ -34,7 +35,6 @@ from toolkit.guard.policy.commands.program_options import (
     TEST_OPERATORS,
 )
 from toolkit.guard.policy.commands.running_options import may_be_input, may_run, names_program
-from toolkit.guard.policy.commands.wrapper_options import PROJECT_RUNNERS, RUNNERS, RUNS_PROGRAM
 
 # Shell builtins that change what later commands mean, or evaluate their arguments.
 _SHELL_STATE: Final = frozenset(

@@ -19,10 +19,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from toolkit.guard.policy.commands.git_runs import find_git_runs
-from toolkit.guard.policy.commands.running_options import may_be_input, may_run, names_program
-from toolkit.guard.policy.commands.shell_words import MAX_TEXT, UNKNOWN_WORDS, plain_commands, run_commands
-from toolkit.guard.policy.commands.wrapper_options import (
+from toolkit.guard.policy.command_options import (
     EVALUATES_BRACKETS,
     OPAQUE_BUILTINS,
     OTHER_RUNNERS,
@@ -36,6 +33,9 @@ from toolkit.guard.policy.commands.wrapper_options import (
     WRAPPERS,
     unwrap,
 )
+from toolkit.guard.policy.commands.git_runs import find_git_runs
+from toolkit.guard.policy.commands.running_options import may_be_input, may_run, names_program
+from toolkit.guard.policy.commands.shell_words import MAX_TEXT, UNKNOWN_WORDS, plain_commands, run_commands
 from toolkit.guard.process.environment import runs_other_code
 
 _MAX_ARGV: Final = 1 << 20  # the process guard refuses a longer command

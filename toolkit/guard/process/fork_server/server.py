@@ -27,14 +27,13 @@ import socket
 from collections.abc import Callable
 from typing import Final, NoReturn, Protocol
 
-from toolkit.guard.fs.resolve import HANDLE, pick
+from toolkit.guard.files.resolve import HANDLE, pick
+from toolkit.guard.process import namespaces
+from toolkit.guard.process.bubblewrap import BubblewrapStarter
 from toolkit.guard.process.fork_server.limit_watch import most_tasks
-from toolkit.guard.process.fork_server.messages import CommandRequest, Roots, Setup, decode_setup, read_request
 from toolkit.guard.process.fork_server.process_tree import kill_descendants
 from toolkit.guard.process.fork_server.spare import Spare, take_request
-from toolkit.guard.process.fork_server.supervisor import Supervisor, send_report
-from toolkit.guard.process.kernel import landlock, namespaces, seccomp
-from toolkit.guard.process.kernel.bubblewrap import BubblewrapStarter
+from toolkit.guard.process.kernel import landlock, seccomp
 from toolkit.guard.process.kernel.syscall import (
     PR_SET_CHILD_SUBREAPER,
     PR_SET_DUMPABLE,
@@ -47,6 +46,8 @@ from toolkit.guard.process.kernel.syscall import (
     prctl,
     reason,
 )
+from toolkit.guard.process.messages import CommandRequest, Roots, Setup, decode_setup, read_request
+from toolkit.guard.process.supervisor import Supervisor, send_report
 
 _ROOM: Final = 16  # descriptors; more than what a command needs here, while it runs or when it ends
 _DESCRIPTORS: Final = 5  # the request, stdin, stdout, stderr, the command's socket

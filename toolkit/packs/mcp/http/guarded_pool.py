@@ -11,8 +11,8 @@ import httpx2
 
 from toolkit.errors import ToolFailed
 from toolkit.guard.net.dial import Deadline, look_up_permitted
-from toolkit.guard.net.hosts import Url
-from toolkit.guard.net.network import Network
+from toolkit.guard.network.hosts import Url
+from toolkit.guard.network.network import Network
 from toolkit.runtime.workers import Workers
 
 CONNECT_SECONDS: Final = 30.0

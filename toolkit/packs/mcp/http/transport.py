@@ -19,9 +19,9 @@ import httpx2
 from mcp.client.streamable_http import streamable_http_client
 
 from toolkit.errors import SandboxViolation, ToolFailed, ToolkitError
-from toolkit.guard.net.exchange import check_headers
-from toolkit.guard.net.hosts import Url
-from toolkit.guard.net.network import Network
+from toolkit.guard.network.guard import check_headers
+from toolkit.guard.network.hosts import Url
+from toolkit.guard.network.network import Network
 from toolkit.packs.mcp.answer_size import find_excess
 from toolkit.packs.mcp.http.guarded_pool import (
     CONNECT_SECONDS,

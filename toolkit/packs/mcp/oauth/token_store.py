@@ -16,7 +16,7 @@ from toolkit.errors import SetupError, ToolFailed
 
 if TYPE_CHECKING:
     from toolkit.packs.mcp.server import McpServer
-    from toolkit.runtime.context.private_records import PrivateRecords
+    from toolkit.runtime.state_directory import PrivateRecords
 
 
 class StoredLogin(BaseModel):

@@ -16,9 +16,9 @@ from mcp.client.auth import OAuthFlowError
 from pydantic import ValidationError
 
 from toolkit.errors import SandboxViolation, ToolFailed, ToolkitError
-from toolkit.guard.fs.path import display
-from toolkit.guard.net.hosts import Url
-from toolkit.guard.net.network import Network
+from toolkit.guard.files.path import display
+from toolkit.guard.network.hosts import Url
+from toolkit.guard.network.network import Network
 from toolkit.packs.mcp.http.guarded_pool import CONNECTION_FAILURES, describe_failure, open_pool, read_body, send
 from toolkit.packs.mcp.http.transport import error_answer
 from toolkit.packs.mcp.oauth.authorization import ServerAuthorization

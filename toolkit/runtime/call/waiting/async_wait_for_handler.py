@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from toolkit.errors import ToolTimeout
 from toolkit.runtime.call.waiting.wait_for_handler import GRACE_SECONDS
-from toolkit.runtime.context.signals import CallSignal
+from toolkit.runtime.signals import CallSignal
 from toolkit.runtime.workers import Job, Stop
 
 

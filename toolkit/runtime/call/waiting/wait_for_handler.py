@@ -11,7 +11,7 @@ from toolkit.errors import ToolTimeout
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from toolkit.runtime.context.signals import CallSignal
+    from toolkit.runtime.signals import CallSignal
     from toolkit.runtime.workers import Stop
 
 GRACE_SECONDS: Final = 0.2

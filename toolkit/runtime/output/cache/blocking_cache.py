@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from toolkit.runtime.output.cache.cached_output import CachedOutput
-from toolkit.runtime.output.cache.interface import AsyncOutputCache, OutputCache
+from toolkit.runtime.stores.outputs import AsyncOutputCache, OutputCache
 from toolkit.runtime.stores.waiting import wait_for
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolkit.runtime.output.cache.cached_output import CachedOutput
-from toolkit.runtime.output.cache.interface import CountingWriter, OutputCache, OutputWriter, not_kept
+from toolkit.runtime.stores.outputs import CountingWriter, OutputCache, OutputWriter, not_kept
 
 
 class NullCache(OutputCache):

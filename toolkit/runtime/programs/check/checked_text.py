@@ -15,8 +15,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from toolkit.runtime.programs.gate import ParsedProgram, char_column, parse_tree, split_lines
 from toolkit.runtime.programs.result import ProgramError
-from toolkit.runtime.programs.syntax.gate import ParsedProgram, char_column, parse_tree, split_lines
 
 PROBE: Final = "probe_of_the_checker"
 """An attribute that no text has, in the line before a program: a checker that does not report it did not get there."""

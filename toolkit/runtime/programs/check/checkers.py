@@ -23,17 +23,17 @@ from toolkit.errors import ToolCancelled, ToolFailed
 from toolkit.guard.forks import start_again_in_child
 from toolkit.guard.process.program import SYSTEM, helper_interpreter, is_below
 from toolkit.guard.restarts import count_restart
-from toolkit.runtime.context.signals import CancelSignal
 from toolkit.runtime.programs.check.checked_text import CheckedText, build_checked_text
 from toolkit.runtime.programs.check.installed import CheckerName, InstalledChecker, find_checker
 from toolkit.runtime.programs.check.messages import CheckerFinding
-from toolkit.runtime.programs.check.wording import word_findings
+from toolkit.runtime.programs.check_messages import word_findings
 from toolkit.runtime.programs.error_list import shorten_errors
 from toolkit.runtime.programs.frames import BrokenFrame, Frame
+from toolkit.runtime.programs.gate import ParsedProgram
 from toolkit.runtime.programs.process import FramedProcess, ProcessEnded
 from toolkit.runtime.programs.result import ProgramError
 from toolkit.runtime.programs.settings import Checker
-from toolkit.runtime.programs.syntax.gate import ParsedProgram
+from toolkit.runtime.signals import CancelSignal
 
 if TYPE_CHECKING:
     from toolkit.guard.process.guard import ProcessGuard

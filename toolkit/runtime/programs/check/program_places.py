@@ -6,7 +6,7 @@ import ast
 import re
 from typing import Final, NamedTuple
 
-from toolkit.runtime.programs.syntax.gate import bound_names, char_column
+from toolkit.runtime.programs.gate import bound_names, char_column
 
 _SIGNS: Final[dict[type[ast.AST], str]] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",

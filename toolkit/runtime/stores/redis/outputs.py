@@ -18,8 +18,8 @@ from typing import Any, Final
 from toolkit.errors import ToolFailed
 from toolkit.runtime.output.cache.cached_output import CachedOutput
 from toolkit.runtime.output.cache.index import STRETCH, LineIndex
-from toolkit.runtime.output.cache.interface import TEXT_LIMIT, CountingWriter, OutputCache, OutputWriter, not_kept
-from toolkit.runtime.output.cache.store import DAY
+from toolkit.runtime.stores.output_files import DAY
+from toolkit.runtime.stores.outputs import TEXT_LIMIT, CountingWriter, OutputCache, OutputWriter, not_kept
 from toolkit.runtime.stores.redis.server import LuaScript, RedisRequest, RedisServer
 
 logger: Final = logging.getLogger("toolkit.cache")

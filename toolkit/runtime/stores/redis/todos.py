@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from toolkit.runtime.output.cache.store import DAY
+from toolkit.runtime.stores.output_files import DAY
 from toolkit.runtime.stores.redis.server import AsyncRedisServer, LuaScript, RedisKeys, RedisRequest, RedisServer
 from toolkit.runtime.stores.todos import MAX_TODO_BYTES, Todo, decode_todos, encode_todos
 

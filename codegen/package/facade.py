@@ -1,0 +1,320 @@
+"""``facade.py`` and ``async_facade.py``: the toolkit classes, with a typed method and a typed `invoke` for every tool."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from toolkit.codegen.package.formats import RICH
+from toolkit.codegen.package.modules import header, import_path, model_names
+from toolkit.codegen.package.render.literal import docstring, literal
+from toolkit.codegen.package.render.typed_dicts import SHARED_NAMES
+from toolkit.codegen.package.rows import Parameter, Row
+from toolkit.codegen.profile_settings import ProfileSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Flavour:
+    """What differs between the two facades."""
+
+    prefix: str
+    runner: str
+    call: str
+    define: str
+    wait: str
+    word: str
+
+
+SYNC = Flavour("", "Runner", "CallTool", "def", "", "")
+ASYNC = Flavour("Async", "AsyncRunner", "CallToolAsync", "async def", "await ", "async_")
+
+
+@dataclass(frozen=True, slots=True)
+class Surface:
+    """What differs between the toolkit with all tools and those of profiles."""
+
+    class_name: str
+    profile: ProfileSettings | None = None
+
+    @property
+    def tools(self) -> str:
+        return "Tools" if self.profile is None else f"{self.profile.stem}Tools"
+
+    @property
+    def context(self) -> str:
+        return "ToolkitContext" if self.profile is None else f"{self.profile.stem}Context"
+
+    @property
+    def message(self) -> str:
+        return "AnyToolMessage" if self.profile is None else f"{self.profile.stem}ToolMessage"
+
+    def factory(self, flavour: Flavour) -> str:
+        return f"create_{flavour.word}{'agent' if self.profile is None else self.profile.name}_toolkit"
+
+    @property
+    def imports(self) -> tuple[str, str]:
+        """Where context and message come from, for checkers."""
+        if self.profile is None:
+            return "    from .context import ToolkitContext\n", "    from .unions import AnyToolMessage\n"
+        return (
+            f"    from .{self.profile.module} import {self.context}, {self.message}, {self.profile.stem}ToolNames\n",
+            "",
+        )
+
+
+_BUILTINS: Final = ("bool", "dict", "float", "int", "list", "str")
+_LINE: Final = 120
+_WHY_IGNORED: Final = """\
+# mypy: ignore-errors
+# Why: mypy compares every overload with every other, which takes half a minute for 1,000 tools.
+"""
+
+
+class FacadeNames:
+    """How the names of a facade module are written inside its class of tools.
+
+    A tool's method hides a module-level name that is equal to its own. Such a name is imported with a leading underscore,
+    which no tool has; a hidden builtin type is written through ``builtins``.
+    """
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self.methods = {row.attribute for row in rows}
+        names = Counter(name for row in rows for name in (*model_names(row), *row.imports))
+        self._ambiguous = {name for name, count in names.items() if count > 1}
+        hidden = {word: f"_{word}" for word in SHARED_NAMES if word in self.methods}
+        self._hidden = hidden | {word: f"{self.spell('builtins')}.{word}" for word in _BUILTINS if word in self.methods}
+
+    def spell(self, name: str) -> str:
+        return f"_{name}" if name in self.methods else name
+
+    def spell_nested(self, row: Row, name: str) -> str:
+        """A nested type of one tool. Tool ``get`` with an object ``args`` and tool ``get_args`` share such a name."""
+        return f"_{row.attribute}_{name}" if name in self._ambiguous else self.spell(name)
+
+    def spell_type(self, parameter: Parameter, row: Row) -> str:
+        """The type of a parameter, with every hidden name spelled another way."""
+        changed = self._hidden
+        if not (self._ambiguous.isdisjoint(row.imports) and self.methods.isdisjoint(row.imports)):
+            nested = {word: self.spell_nested(row, word) for word in row.imports}
+            changed = changed | {word: other for word, other in nested.items() if word != other}
+        used = any(_has_word(word, parameter.type) for word in changed)
+        return _rename_in(parameter.type, changed) if used else parameter.type
+
+    def list_imports(self, names: Sequence[str], body: str) -> str:
+        """Those of ``names`` that ``body`` uses, as an import statement lists them."""
+        used = sorted(name for name in names if _has_word(self.spell(name), body))
+        return ", ".join(map(_import_as, used, map(self.spell, used)))
+
+    def list_models(self, row: Row) -> str:
+        """The models of a tool, as an import statement lists them."""
+        spelled = {name: self.spell_nested(row, name) for name in row.imports}
+        spelled |= {name: self.spell(name) for name in model_names(row)}
+        return ", ".join(_import_as(name, spelled[name]) for name in sorted(spelled))
+
+
+def _has_word(word: str, text: str) -> bool:
+    """Most words are not in the text at all, and looking for them without a pattern is fifty times as fast."""
+    return word in text and re.search(rf"\b{word}\b", text) is not None
+
+
+def _import_as(name: str, spelled: str) -> str:
+    return name if name == spelled else f"{name} as {spelled}"
+
+
+def render_facade(rows: Sequence[Row], package: str, surface: Surface, packs: Sequence[str], flavour: Flavour) -> str:
+    """The text of one facade module."""
+    names = FacadeNames(rows)
+    body = _body(rows, names, surface, packs, flavour)
+    context_import, message_import = surface.imports
+    invoke = f"{flavour.prefix}{surface.class_name}Invoke"
+    profile = surface.profile
+    own = "" if profile is None else f"from .{profile.module} import {profile.constant}\n"
+    title = "The typed async Toolkit." if flavour is ASYNC else "The typed Toolkit."
+    alias = names.spell("builtins")
+    builtins = (
+        f"import {_import_as('builtins', alias)}\n" if f"{alias}." in body and re.search(rf"\b{alias}\.", body) else ""
+    )
+    typing = names.list_imports(["Any", "Literal"], body)
+    support = (
+        names.list_imports([flavour.call, "OMIT", "Omit", *RICH.values()], body)
+        + f", PackSource, {flavour.runner}, send_only_given"
+    )
+    return f"""{_WHY_IGNORED}{header(title)}
+{builtins}from collections.abc import Iterable
+from typing import TYPE_CHECKING{f", {typing}" if typing else ""}{_list_unhidden(body)}
+
+from toolkit.generated_support import {support}
+
+from .catalog import CATALOG
+{own}
+if TYPE_CHECKING:
+    from toolkit.generated_support import {_list_checked(rows)}
+
+{context_import}{_imports(rows, names, package)}    from .signatures import {invoke} as _Invoke
+{message_import}
+{body}"""
+
+
+def _list_checked(rows: Sequence[Row]) -> str:
+    """What only checkers need of the run time."""
+    of_overloads = ("ArgsOfNoTool", "NameOfNoTool", "ToolMessage") if rows else ()
+    return ", ".join(sorted(["DynamicContext", "JsonObjectForUnknownName", *of_overloads]))
+
+
+def _list_unhidden(body: str) -> str:
+    """Names from ``typing`` that are used outside the class of tools, where no method hides them."""
+    return "".join(f", {name}" for name in ("TypeAlias", "overload") if re.search(rf"(: |@){name}\b", body))
+
+
+def _body(rows: Sequence[Row], names: FacadeNames, surface: Surface, packs: Sequence[str], flavour: Flavour) -> str:
+    name, tools = f"{flavour.prefix}{surface.class_name}", f"{flavour.prefix}{surface.tools}"
+    has_alias = surface.profile is None and surface.class_name != "Toolkit"
+    alias = f"\n\n\n{flavour.prefix}Toolkit: TypeAlias = {name}" if has_alias else ""
+    return f"""PACKS: tuple[str, ...] = {literal(tuple(packs))}
+
+
+{_tools(rows, names, tools, flavour)}
+
+
+class {name}({flavour.runner}):
+    \"\"\"Runs every tool by name: `invoke` with a literal name returns that tool's output type.\"\"\"
+{_profile_members(surface)}
+    @property
+    def tools(self) -> {tools}:
+        \"\"\"Every tool as a method with keyword arguments.\"\"\"
+        return self._tools_of({tools})
+
+    if TYPE_CHECKING:
+        _invoke_by_signature: _Invoke  # with the mypy plugin, this takes the place of `invoke`
+{_invoke(rows, names, surface.message, flavour)}
+
+        {flavour.define} execute_raw(self, name: str, text: str) -> {surface.message}:
+            \"\"\"`invoke` for arguments as the JSON text a model wrote.\"\"\"
+            return {flavour.wait}self._execute_raw(name, text)
+
+    else:
+        invoke = {flavour.runner}._invoke
+        execute_raw = {flavour.runner}._execute_raw{alias}
+
+
+def {surface.factory(flavour)}(
+    context: {surface.context} | DynamicContext, *, packs: Iterable[PackSource | str] = PACKS
+) -> {name}:
+    \"\"\"{_describe_factory(surface)}\"\"\"
+    return {name}(CATALOG, context, packs)
+"""
+
+
+def _imports(rows: Sequence[Row], names: FacadeNames, package: str) -> str:
+    return "".join(f"    from {import_path(row, package)} import {names.list_models(row)}\n" for row in rows)
+
+
+def _describe_factory(surface: Surface) -> str:
+    if surface.profile is None:
+        return "A toolkit for a workspace and a policy. `packs` provide the handlers, and may add code-first tools."
+    return f"A toolkit of the profile {surface.profile.name!r}. The policy of the context can only narrow it further."
+
+
+def _profile_members(surface: Surface) -> str:
+    if surface.profile is None:
+        return ""
+    return f"""
+    _profile = {surface.profile.constant}
+
+    @property
+    def tool_names(self) -> {surface.profile.stem}ToolNames:
+        \"\"\"The names of the tools that this profile may ever call.\"\"\"
+        return {surface.profile.constant}.tools
+"""
+
+
+def _tools(rows: Sequence[Row], names: FacadeNames, class_name: str, flavour: Flavour) -> str:
+    methods = "".join(f"\n{_method(row, names, flavour)}" for row in rows)
+    return f"""@send_only_given
+class {class_name}:
+    \"\"\"Every tool as a method, and nothing else.\"\"\"
+
+    __slots__ = ("_call",)
+
+    def __init__(self, call: {names.spell(flavour.call)}) -> None:
+        self._call = call
+{methods}""".rstrip()
+
+
+def _method(row: Row, names: FacadeNames, flavour: Flavour) -> str:
+    output = names.spell(f"{row.prefix}Output")
+    parameters = "".join(f"        {_parameter(parameter, row, names)},\n" for parameter in row.parameters)
+    signature = f"(\n        self,\n        *,\n{parameters}    )" if parameters else "(self)"
+    return f"""    {flavour.define} {row.attribute}{signature} -> {output}:
+{docstring(_doc(row), "        ")}
+{_return(row, flavour)}
+"""
+
+
+def _return(row: Row, flavour: Flavour) -> str:
+    """The body of a method, on one line where it fits."""
+    given = [f"{literal(parameter.wire)}: {parameter.name}" for parameter in row.parameters]
+    start = f"        return {flavour.wait}self._call({literal(row.name)}, {{"
+    line = f"{start}{', '.join(given)}}})"
+    if len(line) <= _LINE:
+        return line
+    return f"{start}\n" + "".join(f"            {entry},\n" for entry in given) + "        })"
+
+
+def _parameter(parameter: Parameter, row: Row, names: FacadeNames) -> str:
+    kind = names.spell_type(parameter, row)
+    if parameter.required:
+        return f"{parameter.name}: {kind}"
+    if parameter.default is not None:
+        return f"{parameter.name}: {kind} = {parameter.default}"
+    return f"{parameter.name}: {kind} | {names.spell('Omit')} = {names.spell('OMIT')}"
+
+
+def _rename_in(source: str, spelled: dict[str, str]) -> str:
+    """The type expression with its names replaced by those of the table; strings inside a Literal stay."""
+
+    class Rename(ast.NodeTransformer):
+        def visit_Name(self, node: ast.Name) -> ast.Name:
+            return ast.Name(spelled.get(node.id, node.id))
+
+    return ast.unparse(Rename().visit(ast.parse(source, mode="eval")))
+
+
+def _doc(row: Row) -> str:
+    lines = [row.description.strip() or f"Runs the tool {row.name!r}."]
+    described = [(p.name, " ".join(p.description.split())) for p in row.parameters if p.description]
+    if described:
+        lines += ["", *(f":param {name}: {words}" for name, words in described)]
+    return "\n".join(lines)
+
+
+def _invoke(rows: Sequence[Row], names: FacadeNames, message: str, flavour: Flavour) -> str:
+    """The overloads, in the order in which checkers report a call that fits none in the fewest and best words.
+
+    Mypy reports the first, which is there for that only (see ``NameOfNoTool``). Pyright reports the last of those that
+    have only wrong arguments, and completes keys from it: that of the named tool; with an unknown name, the dynamic one.
+    """
+    dynamic = f"{flavour.define} invoke(self, name: str, args: JsonObjectForUnknownName) -> {message}:"
+    doc = '            """Runs a tool by name: resolve, policy, validate, run, message. Raises `ToolkitError`."""'
+    if not rows:
+        return f"        {dynamic}\n{doc}\n            return {flavour.wait}self._invoke(name, args)"
+    any_type = names.spell("Any")
+    # Its `Any` is the type of a wrong call, so that nothing else is reported about it.
+    unmatched = f"{flavour.define} invoke(self, name: NameOfNoTool, args: ArgsOfNoTool) -> {any_type}:"
+    overloads = [f"        @overload\n        {head} ..." for head in (unmatched, dynamic)]
+    overloads += [_overload(row, names, flavour) for row in rows]
+    body = f"        {flavour.define} invoke(self, name: {any_type}, args: {any_type}) -> {any_type}:"
+    return "\n".join([*overloads, "", body, doc, f"            return {flavour.wait}self._invoke(name, args)"])
+
+
+def _overload(row: Row, names: FacadeNames, flavour: Flavour) -> str:
+    kind = f"{names.spell('Literal')}[{literal(row.name)}]"
+    models = f"{names.spell(row.prefix + 'Input')} | {names.spell(row.prefix + 'Args')}"
+    return f"""        @overload
+        {flavour.define} invoke(
+            self, name: {kind}, args: {models}
+        ) -> ToolMessage[{kind}, {names.spell(row.prefix + "Output")}]: ..."""

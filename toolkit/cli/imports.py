@@ -1,0 +1,74 @@
+"""What ``toolkit import`` prints: a line when an import starts and when it ends, then what was written and what failed.
+
+The lines about the progress go to standard error, on a terminal and in a pipe; ``toolkit check --live`` prints them, too.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from toolkit.cli.report import count, print_line, print_warning
+from toolkit.errors import SetupError
+
+if TYPE_CHECKING:
+    from toolkit.codegen import FileReport, ImportSettings
+
+_MAX_NOTES: Final = 10
+_MAX_SHOWN: Final = 100
+
+
+class ImportLines:
+    """An ``ImportObserver`` that prints lines."""
+
+    def start(self, item: ImportSettings) -> None:
+        print_warning(f"{item.name}: {_describe_start(item)}")
+
+    def finish(self, item: ImportSettings, tools: int | None) -> None:
+        print_warning(f"{item.name}: {'failed' if tools is None else count(tools, 'tool')}")
+
+
+def print_reports(reports: Sequence[FileReport]) -> None:
+    for report in reports:
+        print_line(f"{report.file}: {report.state}")
+        for word, tools in (("added", report.added), ("removed", report.removed), ("changed", report.changed)):
+            if tools:
+                print_line(f"  {word}: {', '.join(tools)}")
+        for note in report.notes[:_MAX_NOTES]:
+            print_warning(f"  note: {note}")
+        if len(report.notes) > _MAX_NOTES:
+            print_warning(f"  and {count(len(report.notes) - _MAX_NOTES, 'more note')}; --json prints all of them")
+
+
+def print_failures(failures: Mapping[str, SetupError], total: int) -> None:
+    if failures:
+        print_warning(f"{len(failures)} of {count(total, 'import')} failed:")
+    for error in failures.values():
+        for line in str(error).splitlines():
+            print_warning(line)
+
+
+def failure_as_json(name: str, error: SetupError) -> dict[str, Any]:
+    """As a report, with the state ``failed``."""
+    problems = {"problems": [found.as_json() for found in error.findings]} if error.findings else {"error": str(error)}
+    return {"name": name, "state": "failed", **problems}
+
+
+def _describe_start(item: ImportSettings) -> str:
+    if item.command:
+        from toolkit.codegen.imports.mcp import needs_network
+
+        program = os.path.basename(item.command[0])
+        # Said before the wait: without the network such a program tries for minutes.
+        hint = f"; if {program} has to download it, set network = true" if needs_network(item) else ""
+        return f"starting {_clip(' '.join(item.command))}{hint}"
+    if item.kind == "mcp":
+        from toolkit.codegen.imports.trust import show_address
+
+        return f"connecting to {show_address(item.url)}"
+    return f"reading {_clip(item.openapi or item.tools or ', '.join(item.functions or item.models))}"
+
+
+def _clip(text: str) -> str:
+    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}..."

@@ -1,0 +1,333 @@
+"""What may be read and what may be changed below the roots: deny rules, protected names, read-only places, consent.
+
+Promise: every check is made twice, on the path as it was requested and on the real path of the open directory that
+contains the name. So neither a link nor ``..`` nor another spelling of the same name gets around it. Names that do not
+exist yet are checked in the same way.
+
+Limit: a process that may rename things in the workspace can first give a denied or protected file another name.
+"""
+
+from __future__ import annotations
+
+import copy
+import errno
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
+
+from toolkit.errors import SandboxViolation, SetupError
+from toolkit.guard.files.consent import Forms, Globs, fold_all
+from toolkit.guard.files.path import SandboxPath, outside_error
+from toolkit.guard.files.resolve import HANDLE
+from toolkit.guard.fs.consent import Consent, RealPath, approval_error
+from toolkit.guard.fs.os_errors import removed_root, to_failure
+from toolkit.guard.fs.place import Descriptor, Names, real_names
+
+if TYPE_CHECKING:
+    from toolkit.guard.bare_repository import ChangedName
+    from toolkit.guard.files.locks import HoldElsewhere
+    from toolkit.guard.fs.read_only import ReadOnlyPlaces
+    from toolkit.guard.permission import GitMode
+
+# File systems with short names call the first one by the second.
+ALWAYS_PROTECTED: Final = (".git", "git~1")
+
+_LOADS_CODE: Final = "the toolkit or its Python interpreter loads code or settings from"
+
+
+class Root(Descriptor):
+    """A directory that tools may use, held open, with the absolute name it was given by."""
+
+    __slots__ = ("name", "names", "writable")
+
+    def __init__(self, number: int, name: str, *, writable: bool) -> None:
+        super().__init__(number)
+        self.name: Final = name
+        self.names: Final[Names] = tuple(part for part in name.split("/") if part)
+        self.writable: Final = writable
+
+    def refuse_removed(self) -> None:
+        """Raises if the directory is no longer there: it would look as if it were empty."""
+        try:
+            is_removed = os.fstat(self.number).st_nlink == 0
+        except OSError as error:
+            raise to_failure(error, ".") from None
+        if is_removed:
+            raise removed_root()
+
+    @classmethod
+    def open(cls, given: str | os.PathLike[str], what: str, *, writable: bool) -> Self:
+        """Open a directory that the user named; ``what`` it is goes into the error."""
+        try:
+            number = os.open(given, HANDLE | os.O_DIRECTORY)
+        except OSError as error:
+            name = os.fspath(given)
+            if error.errno == errno.ENOENT:
+                raise SetupError(f"the {what} {name!r} does not exist; create it, or name another folder") from error
+            raise SetupError(f"{what} {name!r} cannot be opened as a directory: {error.strerror}") from error
+        return cls(number, os.path.abspath(given), writable=writable)
+
+
+def journal_outside(path: str, roots: Sequence[Root]) -> str:
+    """The directory for journals. It must be out of reach of tools; otherwise a tool could write a journal that the next
+    start would trust."""
+    names = tuple(name for name in os.path.realpath(path).split("/") if name)
+    for root in roots:
+        above = real_names(root.number)
+        if names[: len(above)] == above:
+            raise SetupError(f"the journal directory {path!r} is inside the root {root.name!r}; give one outside")
+    return "/" + "/".join(names)
+
+
+class AccessRules:
+    """The workspace, the extra roots, and the rules that hold below them."""
+
+    __slots__ = (
+        "_consent",
+        "_deny",
+        "_extra",
+        "_git",
+        "_protected",
+        "_read_only",
+        "checks_reads",
+        "hold_elsewhere",
+        "may_write",
+        "workspace",
+    )
+
+    def __init__(
+        self,
+        workspace: Root,
+        extra: Sequence[Root],
+        protected: Globs,
+        read_only: ReadOnlyPlaces | None = None,
+        git: GitMode = "commit",
+        hold_elsewhere: HoldElsewhere | None = None,
+    ) -> None:
+        self.hold_elsewhere: Final = hold_elsewhere
+        self.workspace: Final = workspace
+        self._extra: Final = {root.name: root for root in extra}
+        self._protected: Final = protected
+        self._read_only: Final = read_only
+        self._git: Final = git
+        self._deny: Globs | None = None
+        self._consent: Consent | None = None
+        self.checks_reads = False
+        """Whether anything may not be read."""
+        self.may_write = True
+        """Whether these are the rules of a tool that may write."""
+
+    def for_reading(self) -> AccessRules:
+        """The same for a tool that may only read."""
+        view = copy.copy(self)
+        view.may_write = False
+        return view
+
+    def with_deny(self, globs: Sequence[str]) -> AccessRules:
+        """The same with additional deny rules."""
+        before = self._deny.globs if self._deny else ()
+        added = Globs(globs)
+        return self._with(Globs((*before, *added.globs)) if before or added.globs else None, self._consent)
+
+    def with_consent(self, consent: Consent | None) -> AccessRules:
+        """The same for a call that may touch only this."""
+        return self._with(self._deny, consent)
+
+    def _with(self, deny: Globs | None, consent: Consent | None) -> AccessRules:
+        view = copy.copy(self)
+        view._deny, view._consent = deny, consent
+        view.checks_reads = deny is not None or (consent is not None and consent.concerns_reads)
+        return view
+
+    def root(self, path: SandboxPath) -> Root:
+        """The root that ``path`` is relative to."""
+        return self._extra[path.root] if path.root else self.workspace
+
+    def check_denied(self, path: SandboxPath, real: Names | None = None) -> Forms:
+        """Refuse what a deny rule covers. ``real`` is the real path, once that is known."""
+        forms = self.forms_of(path, real)
+        if self.denies(forms):
+            raise denied_error(path.shown)
+        return forms
+
+    def denies(self, forms: Forms) -> bool:
+        """Whether a deny rule covers a path with these names."""
+        return self._deny is not None and self._deny.cover(forms)
+
+    def check_read(self, path: SandboxPath, real: Names | None = None) -> Forms:
+        """Refuse what may not be read: what is denied and, once the real path is known, what this call may not touch."""
+        forms = self.check_denied(path, real)
+        if self._consent is not None and real is not None:
+            self._consent.check(forms, real, self.real_path, path.shown, writes=False)
+        return forms
+
+    def hides(self, names: Names) -> bool:
+        """Whether a call may not list this path below the workspace."""
+        real = real_names(self.workspace.number) + names
+        forms = self.forms_of(SandboxPath(names), real)
+        if self.denies(forms):
+            return True
+        return self._consent is not None and self._consent.hides(forms, real, self.real_path)
+
+    def check_write(self, path: SandboxPath, real: Names | None = None) -> Forms:
+        """Refuse what may not be read, and what may not be written, moved or removed."""
+        forms = self.check_denied(path, real)
+        if not self.may_write:
+            raise SandboxViolation(
+                f"'{path.shown}' may not be changed: this tool may only read files; a tool that writes must declare the "
+                f"permission 'write', and the context must grant it"
+            )
+        if not self.workspace.writable:
+            raise SandboxViolation("the workspace is read-only: nothing may be written, moved or removed")
+        if not self.root(path).writable or (real is not None and not self._is_writable(real)):
+            raise SandboxViolation(f"'{path.shown}' may not be changed: it is below a read-only root")
+        if self._protected.cover(forms):
+            raise SandboxViolation(f"'{path.shown}' is protected: it may not be written, moved or removed")
+        if self._read_only is not None and self._read_only.cover(forms):
+            raise SandboxViolation(f"'{path.shown}' may not be changed: {_LOADS_CODE} there")
+        if self._consent is not None and real is not None:  # last, because no approval changes what is refused above
+            self._consent.check(forms, real, self.real_path, path.shown, writes=True)
+        return forms
+
+    def check_move(self, path: SandboxPath, real: Names) -> None:
+        """Refuse to move or remove a root, a directory that contains one, and what leads to a read-only place."""
+        if any(names[: len(real)] == real for _, names in self._real_roots()):
+            raise SandboxViolation(f"'{path.shown}' may not be moved or removed: it is a root or contains one")
+        if self._read_only is not None and self._read_only.are_below(self.forms_of(path, real)):
+            raise SandboxViolation(f"'{path.shown}' may not be moved or removed: {_LOADS_CODE} below it")
+
+    def outermost(self, real: Names) -> int:
+        """How many names of a real path are those of the outermost root around it."""
+        return min(len(real) - len(below) for _, below in self._around(real))
+
+    def protect_repositories(self, changes: Sequence[ChangedName]) -> AbstractContextManager[None]:
+        """Refuse changes that, all together, complete or change a repository. Make them inside of the block."""
+        if self._git == "write":
+            return nullcontext()
+        from toolkit.guard.bare_repository import without_repositories
+
+        return without_repositories(changes)
+
+    def covers_entry(self, folder: Forms, name: str) -> bool:
+        """Whether ``name`` may never be moved, in a directory that may."""
+        return self._protected.cover_entry(folder, name) or (
+            self._deny is not None and self._deny.cover_entry(folder, name)
+        )
+
+    def asks_about_entry(self, folder: Forms, place: Names, name: str) -> bool:
+        """Whether ``name`` may not be moved without approval, in a directory that may; ``place`` is its real path."""
+        return self._consent is not None and (
+            self._consent.rule_for_entry(folder, place, name, writes=True) is not None
+        )
+
+    def listing_filter(self, path: SandboxPath, number: int) -> ListingFilter | None:
+        """What a listing of the directory that was opened for ``path`` leaves out."""
+        if not self.checks_reads:
+            return None
+        place = real_names(number)
+        consent = self._consent if self._consent is not None and self._consent.concerns_reads else None
+        inner = [
+            InnerRoot(names[len(place) :], root.names)
+            for root, names in self._real_roots()
+            if len(names) > len(place) and names[: len(place)] == place
+        ]
+        return ListingFilter(self._deny, consent, self.check_read(path, place), place, inner)
+
+    def real_path(self, real: Names) -> RealPath:
+        """A real path below the roots, as allow rules compare it."""
+        around = list(self._around(real))
+        return RealPath(
+            in_workspace=any(root is self.workspace for root, _ in around),
+            below=tuple(below for _, below in around),
+            absolute=(real, *(root.names + below for root, below in around)),
+        )
+
+    def forms_of(self, path: SandboxPath, real: Names | None = None) -> Forms:
+        """The names that rules compare: as requested and, if the real path is given, all of the real ones."""
+        relative: set[Names] = {path.parts}
+        absolute: set[Names] = {self.root(path).names + path.parts}
+        if real is not None:
+            around = list(self._around(real))
+            if not around:  # it was moved out of every root after it was opened
+                raise outside_error(path.shown)
+            relative.update(below for _, below in around)
+            absolute.update((real, *(root.names + below for root, below in around)))
+        return Forms(map(fold_all, relative), map(fold_all, absolute))
+
+    def _is_writable(self, real: Names) -> bool:
+        """The deepest root around it decides; of two equal ones, the read-only one."""
+        around = [(len(real) - len(below), not root.writable) for root, below in self._around(real)]
+        return not max(around, default=(0, True))[1]
+
+    def _around(self, real: Names) -> Iterator[tuple[Root, Names]]:
+        """The roots around a real path, the workspace first, and the names from there."""
+        for root, names in self._real_roots():
+            if real[: len(names)] == names:
+                yield root, real[len(names) :]
+
+    def _real_roots(self) -> Iterator[tuple[Root, Names]]:
+        """Looked up each time, because a root may be renamed while it is held open."""
+        for root in (self.workspace, *self._extra.values()):
+            yield root, real_names(root.number)
+
+
+class InnerRoot(NamedTuple):
+    """A root below a directory: the names from there, and the absolute names it was given by."""
+
+    below: Names
+    given: Names
+
+
+class ListingFilter:
+    """The deny and ask rules for the names in one directory, which is not hidden itself.
+
+    ``inner`` are the roots below it: there, patterns start again.
+    """
+
+    __slots__ = ("_consent", "_deny", "_folder", "_inner", "_place")
+
+    def __init__(
+        self,
+        deny: Globs | None,
+        consent: Consent | None,
+        folder: Forms,
+        place: Names,
+        inner: Sequence[InnerRoot] = (),
+    ) -> None:
+        self._deny: Final = deny
+        self._consent: Final = consent
+        self._folder: Final = folder
+        self._place: Final = place
+        self._inner: Final = inner
+
+    def hides(self, name: str) -> bool:
+        """Whether a listing leaves out the entry with this name."""
+        if self._deny is not None and self._deny.cover_entry(self._folder, name):
+            return True
+        return self._consent is not None and (
+            self._consent.rule_for_entry(self._folder, self._place, name, writes=False) is not None
+        )
+
+    def check(self, name: str, shown: str) -> None:
+        """Refuse the entry with this name if a listing leaves it out."""
+        if self._deny is not None and self._deny.cover_entry(self._folder, name):
+            raise denied_error(shown)
+        if self._consent is not None:
+            rule = self._consent.rule_for_entry(self._folder, self._place, name, writes=False)
+            if rule is not None:
+                raise approval_error(shown, rule)
+
+    def below(self, name: str) -> ListingFilter:
+        """The filter for the directory with this name."""
+        folder, inner = self._folder.below(name), [root for root in self._inner if root.below[0] == name]
+        for root in inner:
+            if len(root.below) == 1:
+                folder = Forms([*folder.relative, ()], [*folder.absolute, fold_all(root.given)])
+        deeper = [InnerRoot(root.below[1:], root.given) for root in inner if len(root.below) > 1]
+        return ListingFilter(self._deny, self._consent, folder, (*self._place, name), deeper)
+
+
+def denied_error(shown: str) -> SandboxViolation:
+    """The refusal of what a deny rule covers."""
+    return SandboxViolation(f"'{shown}' may not be used: a deny rule matches it")

@@ -1,0 +1,172 @@
+"""A call that waits for an approval without anybody waiting: put away as JSON, resumed later, elsewhere, once.
+
+The approver returns ``Suspend()``; the call ends with ``ApprovalPending``, whose ``suspended`` is the call. Whoever has an
+answer gives both to ``toolkit.resume(...)``, in any process that has the same tools, an equal workspace and the same store of
+approvals.
+
+Promise: what is resumed is what was shown. The store, not the JSON, holds the digest of the tool, its arguments, what the
+call touches and the content of those files; if one of them is different at the end, the call does not run. An approval is
+taken from the store before the call runs, so it is used once, whatever happens then. The policy of the toolkit that resumes
+a call judges it again: what it denies by then does not run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any, Final
+
+from toolkit.errors import SetupError, ToolkitError, ToolNotAllowed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from toolkit.guard.files.sandbox_fs import SandboxFS
+    from toolkit.runtime.call.approval import Answer, ApprovalRequest
+    from toolkit.runtime.stores.approvals import ApprovalStore
+
+_VERSION: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class SuspendedCall:
+    """A call that waits for its approval, with what a person needs in order to decide.
+
+    >>> call = SuspendedCall("8f1c", "bash", {"command": "make"}, "rule: ask", shell="make")
+    >>> SuspendedCall.from_json(call.to_json()) == call
+    True
+    """
+
+    id: str
+    tool_name: str
+    arguments: dict[str, Any]
+    because: str
+    """Why the policy asks."""
+    call_id: str | None = None
+    session_id: str = ""
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    argv: tuple[str, ...] | None = None
+    shell: str | None = None
+    url: str | None = None
+    diff: str | None = None
+    cwd: str = "."
+
+    def to_json(self) -> str:
+        """The call as text, to be kept anywhere. Arguments are in it as they are."""
+        return json.dumps({"version": _VERSION, **asdict(self)})
+
+    @classmethod
+    def from_json(cls, text: str) -> SuspendedCall:
+        """Reads what ``to_json`` wrote."""
+        try:
+            found = json.loads(text)
+            if found.pop("version") != _VERSION:
+                raise SetupError("this suspended call was written by another version of the toolkit; ask again")
+            known = {field.name: found[field.name] for field in fields(cls)}
+            for name in ("reads", "writes", "argv"):
+                known[name] = None if known[name] is None else tuple(known[name])
+            call = cls(**known)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise error if isinstance(error, SetupError) else SetupError("this is not a suspended call") from None
+        if not isinstance(call.id, str) or not isinstance(call.tool_name, str) or not isinstance(call.arguments, dict):
+            raise SetupError("this is not a suspended call")
+        return call
+
+
+@dataclass(frozen=True, slots=True)
+class Suspend:
+    """Do not run it now: end the call, and let it be resumed with an answer.
+
+    :param save: gets the call that was put away, before the model is told; if it raises, the call is refused.
+    :param seconds: how long an answer may take.
+    """
+
+    save: Callable[[SuspendedCall], object] | None = None
+    seconds: float = 7 * 24 * 3600.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.seconds < float("inf"):
+            raise SetupError(f"Suspend: seconds must be a number greater than 0, not {self.seconds!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class GivenAnswer:
+    """The answer to a call that was suspended."""
+
+    answer: Answer
+    suspended: SuspendedCall
+
+
+class ApprovalPending(ToolNotAllowed):
+    """The call waits for an approval and has done nothing; ``suspended`` can be resumed with an answer."""
+
+    def __init__(self, message: str, suspended: SuspendedCall) -> None:
+        super().__init__(message, tool_name=suspended.tool_name, details={"decision": "ask", "suspended": suspended.id})
+        self.suspended: Final = suspended
+
+
+def suspend(request: ApprovalRequest, wish: Suspend, store: ApprovalStore, fs: SandboxFS | None) -> ApprovalPending:
+    """Puts a call away; the end of the call that made it."""
+    preview = request.preview
+    suspended = SuspendedCall(
+        secrets.token_hex(16),
+        request.tool_name,
+        request.arguments.model_dump(mode="json", by_alias=True, exclude_unset=True),
+        request.because,
+        request.call_id,
+        request.session_id,
+        preview.reads,
+        preview.writes,
+        preview.argv,
+        preview.shell,
+        preview.url,
+        preview.diff,
+        preview.cwd,
+    )
+    digest = lasting_digest(request, fs)
+    store.put(suspended.session_id, suspended.id, suspended.to_json(), digest=digest, seconds=wish.seconds)
+    if wish.save is not None:
+        wish.save(suspended)
+    message = f"{request.tool_name!r} waits for the approval of a person; nothing was run. Go on with something else"
+    return ApprovalPending(message, suspended)
+
+
+def take_answer(request: ApprovalRequest, fs: SandboxFS | None, given: GivenAnswer, store: ApprovalStore) -> Answer:
+    """The answer, for the first who asks; raises for everybody else, and if the call is not the one that was shown."""
+    waiting = given.suspended
+    if store.take(waiting.session_id, waiting.id, digest=lasting_digest(request, fs)) is None:
+        raise ToolNotAllowed(
+            f"{request.tool_name!r} does not run: it is not what was shown to be approved (its arguments, or a file that it"
+            " touches, have changed), or the approval was used already, has expired, or is not known here; call the tool"
+            " again",
+            tool_name=request.tool_name,
+        )
+    return given.answer
+
+
+def not_asked(tool_name: str) -> ToolNotAllowed:
+    """The refusal of an answer to a call about which the policy does not ask any more."""
+    return ToolNotAllowed(
+        f"the policy does not ask about this call of {tool_name!r} any more, so there is nothing to resume; call the tool",
+        tool_name=tool_name,
+    )
+
+
+def lasting_digest(request: ApprovalRequest, fs: SandboxFS | None) -> str:
+    """Like ``request.digest``, but equal in every process and on every machine that sees the same files."""
+    preview = request.preview
+    files = {path: _content(fs, path) for path in dict.fromkeys(preview.paths)} if fs is not None else {}
+    shown = request.arguments.model_dump(mode="json", by_alias=True)
+    touched = [preview.reads, preview.writes, preview.argv, preview.shell, preview.url, preview.diff, preview.tools]
+    parts = [request.tool_name, shown, touched, preview.cwd, files, dict(request.real_paths)]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def _content(fs: SandboxFS, path: str) -> str:
+    try:
+        return fs.fingerprint(path).sha256 or ""
+    except ToolkitError as error:
+        return f"no file: {error}"

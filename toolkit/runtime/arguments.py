@@ -1,0 +1,294 @@
+"""Validates values into one generated model; what does not change between calls is decided once."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import partial
+from itertools import islice
+from types import NoneType
+from typing import Any, Final
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import SchemaValidator, core_schema
+
+from toolkit.guard.files.path import display
+from toolkit.models.ignoring import ignoring_validator
+from toolkit.models.plain_types import plain_types
+from toolkit.models.scalars import holds_scalars
+from toolkit.runtime.call.argument_text import MANY_ARGUMENTS, SHORT_TEXT, is_long_but_flat, is_plain
+from toolkit.schema.enforce import require_validator
+
+FEW_FIELDS: Final = 6
+"""Up to so many fields, looking at types in Python is faster than the validator."""
+MANY_ERRORS: Final = 1000
+"""From so many errors on, only those that are reported are made into objects: a value may be wrong in a million places."""
+_MAX_NAMED: Final = 5
+_MAX_KEY: Final = 100
+_MAX_KEYS: Final = 20
+
+
+class Reader:
+    """Reads values into ``model``: from the wire by the names in the spec, from text, and from instances.
+
+    ``validator`` is used instead of the model's own.
+    """
+
+    __slots__ = (
+        "_check_fields",
+        "_check_unset",
+        "_is_root",
+        "_omissible",
+        "_required",
+        "_wire_names",
+        "from_dict",
+        "from_text",
+        "from_wire",
+        "holds_plain",
+        "model",
+    )
+
+    def __init__(self, model: type[BaseModel], validator: SchemaValidator | None = None) -> None:
+        require_validator(model)
+        self.model: Final = model
+        self._is_root = model.__pydantic_root_model__
+        # Python names are not accepted on the wire. The option costs half a validation, so it is set only where they
+        # differ from the wire names.
+        aliased = validator is not None or _has_aliases(model)
+        own = model.__pydantic_validator__
+        self.from_wire: Final[Callable[[Any], Any]] = _by_wire_name((validator or own).validate_python, aliased=aliased)
+        self._wire_names = (
+            {name: field.alias or name for name, field in model.model_fields.items()} if aliased else None
+        )
+        ignoring = None if validator is not None else ignoring_validator(model)
+        self.from_dict: Final = (
+            _dict_reader(self.from_wire)
+            if ignoring is None
+            else _counting_reader(_by_wire_name(ignoring.validate_python, aliased=aliased))
+        )
+        """Reads the arguments of a call; None for those that must be read with care, right or not."""
+        # Only generated models read JSON text exactly as they read what `json.loads` makes of it.
+        from_json = None if validator is not None else _by_wire_name((ignoring or own).validate_json, aliased=aliased)
+        self.from_text: Final = _never if from_json is None else _text_reader(from_json, is_scalar=holds_scalars(model))
+        """Reads the JSON text of a flat object at once; None for text that must be read with care, right or not."""
+        self._required = frozenset(name for name, field in model.model_fields.items() if field.is_required())
+        self._omissible: frozenset[str] = getattr(model, "__omissible__", frozenset())
+        self._check_fields = None if validator is not None else _fields_validator(model)
+        self.holds_plain: Callable[[BaseModel], bool] = _never
+        self._check_unset = None
+        if self._check_fields is not None:
+            self.holds_plain = _plain_test(model, self._required, self._omissible)
+            self._check_unset = _unset_validator(model, self._required, self._omissible)
+
+    def from_instance(self, value: object) -> BaseModel | None:
+        """The instance itself if its types alone say that it is right, which cannot change later; otherwise another one, made
+        from what is in it. None for anything else, and for what must be read with care."""
+        if type(value) is not self.model or self._is_root:
+            return None
+        return value if self.holds_plain(value) else self.from_dict(self._content_of(value))
+
+    def check(self, value: BaseModel) -> None:
+        """Validates what is in an instance: it may have been made without validation (``model_construct``).
+
+        Where a class checks nothing but its fields, no other instance is made, which takes a third of the time.
+        """
+        if self.holds_plain(value):
+            return
+        if value.__pydantic_fields_set__ == self._required and self._check_unset and not value.__pydantic_extra__:
+            try:
+                self._check_unset(value.__dict__)
+                return
+            except ValidationError:
+                pass  # also where a default does not match the schema of its field
+        if self._check_fields is None:
+            self.revalidate(value)
+        else:
+            self._check_fields(self._content_of(value))
+
+    def revalidate(self, value: BaseModel) -> BaseModel:
+        """Makes another instance from what is in this one; it may have been made without validation."""
+        if self._is_root:
+            checked: BaseModel = self.from_wire(value.__dict__.get("root"))
+            return checked
+        checked = self.from_wire(self._content_of(value))
+        return checked
+
+    def _content_of(self, value: BaseModel) -> dict[str, Any]:
+        """The given fields of an instance by their names on the wire, and its extra properties."""
+        fields, given, names = value.__dict__, value.__pydantic_fields_set__, self._wire_names
+        content = fields
+        if not given.issuperset(fields):
+            # Unset fields are left out: they may be None where the schema refuses null. An omissible one that was changed
+            # past pydantic is not None, and would be written.
+            content = {name: fields[name] for name in given if name in fields}
+            for name in self._omissible:
+                if fields.get(name) is not None:
+                    content[name] = fields[name]
+        if names is not None:
+            content = {names.get(key, key): item for key, item in content.items()}
+        extra = value.__pydantic_extra__
+        return {**content, **extra} if extra else content
+
+
+def _by_wire_name(validate: Callable[..., Any], *, aliased: bool) -> Callable[[Any], Any]:
+    return partial(validate, by_alias=True, by_name=False) if aliased else validate
+
+
+def _never(value: object) -> Any:
+    return None
+
+
+def _plain_test(
+    model: type[BaseModel], required: frozenset[str], omissible: Collection[str]
+) -> Callable[[BaseModel], bool]:
+    """Whether an instance holds what it must, and nothing else, by the types of its values alone. Where few values are
+    wanted, that takes half the time of the validator. False says nothing."""
+    given = plain_types(model, required)
+    optional = [name for name in model.model_fields if name not in required]
+    if not given or len(model.model_fields) > FEW_FIELDS or not all(name in omissible for name in optional):
+        return _never
+    kinds = (*given, *((name, NoneType) for name in optional))
+    texts = tuple(name for name, kind in given if kind is str)
+
+    def holds_plain(value: BaseModel) -> bool:
+        if value.__pydantic_fields_set__ != required or value.__pydantic_extra__:
+            return False
+        fields = value.__dict__
+        try:
+            for name, kind in kinds:
+                if type(fields[name]) is not kind:
+                    return False
+            for name in texts:  # noqa: SIM110  # a generator would take longer than the rest
+                if not fields[name].isascii():
+                    return False
+            return True
+        except KeyError:
+            return False
+
+    return holds_plain
+
+
+def _dict_reader(validate: Callable[[Any], Any]) -> Callable[[dict[str, Any]], BaseModel | None]:
+    def read(given: dict[str, Any]) -> BaseModel | None:
+        return validate(given) if len(given) < MANY_ARGUMENTS else None
+
+    return read
+
+
+def _counting_reader(validate: Callable[[Any], Any]) -> Callable[[dict[str, Any]], BaseModel | None]:
+    """For a validator that ignores what its class does not have."""
+
+    def read(given: dict[str, Any]) -> BaseModel | None:
+        if len(given) >= MANY_ARGUMENTS:
+            return None
+        model: BaseModel = validate(given)
+        return model if len(model.__pydantic_fields_set__) == len(given) else None
+
+    return read
+
+
+def _text_reader(validate: Callable[[Any], Any], *, is_scalar: bool) -> Callable[[str], BaseModel | None]:
+    def read(text: str) -> BaseModel | None:
+        if len(text) > SHORT_TEXT and not is_long_but_flat(text):
+            return None
+        model: BaseModel = validate(text)
+        keys = len(model.__pydantic_fields_set__)  # those of extra properties included
+        if is_scalar and text.count(":") == keys and not model.__pydantic_extra__:
+            return model  # the common case of `is_plain`: where single values are wanted, NaN was refused
+        return model if is_plain(text, keys) else None
+
+    return read
+
+
+def describe_errors(error: ValidationError) -> str:
+    """Each place that the schema of an output refuses, with the reason; the refused values are not repeated."""
+    count = error.error_count()
+    errors = first_errors(error, _MAX_NAMED)
+    described = "; ".join(f"{shown_place(each['loc']) or 'the answer'}: {each['msg']}" for each in errors)
+    return f"{described}; and {count - _MAX_NAMED} more" if count > _MAX_NAMED else described
+
+
+def first_errors(error: ValidationError, limit: int) -> list[dict[str, Any]]:
+    """The first ``limit`` errors as ``error.errors()`` has them, without the refused values; long keys are cut."""
+    found: Iterable[Any]
+    if error.error_count() <= MANY_ERRORS:
+        found = error.errors(include_input=False, include_url=False)[:limit]
+    else:
+        # pydantic lists only all of them. As JSON that takes a quarter of the time and far less memory.
+        text = error.json(include_input=False, include_url=False, include_context=False)
+        found = islice(_read_items(text), limit)
+    return [{**each, "loc": tuple(map(_cut_key, each["loc"]))} for each in found]
+
+
+def _read_items(text: str) -> Iterator[Any]:
+    """The items of a compact JSON array, one by one."""
+    import json
+
+    decode, at = json.JSONDecoder().raw_decode, 1
+    while text[at] != "]":
+        item, at = decode(text, at)
+        at += text[at] == ","
+        yield item
+
+
+def _cut_key(key: int | str) -> int | str:
+    return f"{key[:_MAX_KEY]}…" if isinstance(key, str) and len(key) > _MAX_KEY else key
+
+
+def shown_place(keys: tuple[int | str, ...]) -> str:
+    """A place in a value for a message: bounded, and without hidden characters.
+
+    >>> shown_place(("lines", 3, "text"))
+    'lines.3.text'
+    """
+    return ".".join(display(str(_cut_key(key))) for key in keys[:_MAX_KEYS])
+
+
+def _fields_validator(model: type[BaseModel]) -> Callable[[Any], Any] | None:
+    """Validates the fields of a class in a dict by their names on the wire.
+
+    None for a class that is more than its fields: a root model, one with validators of its own, a recursive one.
+    """
+    schema: Any = model.__pydantic_core_schema__
+    if schema["type"] != "model" or schema["schema"]["type"] != "model-fields" or "post_init" in schema:
+        return None
+    inner = schema["schema"]
+    fields = {
+        field.get("validation_alias", name): core_schema.typed_dict_field(
+            field["schema"], required=field["schema"]["type"] != "default"
+        )
+        for name, field in inner["fields"].items()
+    }
+    extra: Any = schema.get("config", {}).get("extra_fields_behavior", "ignore")
+    extras = inner.get("extras_schema") if extra == "allow" else None
+    whole = core_schema.typed_dict_schema(
+        fields, extra_behavior=extra, extras_schema=extras, config=schema.get("config")
+    )
+    return SchemaValidator(whole).validate_python
+
+
+def _unset_validator(
+    model: type[BaseModel], required: Collection[str], omissible: Collection[str]
+) -> Callable[[Any], Any]:
+    """Validates the attributes of an instance of which only the required fields are given: the others hold their defaults,
+    unless something was changed past pydantic."""
+    schema: Any = model.__pydantic_core_schema__
+
+    def check(name: str, field: Any) -> Any:
+        if name in required:
+            return field
+        return core_schema.none_schema() if name in omissible else field.get("schema", field)
+
+    fields = {
+        name: core_schema.typed_dict_field(check(name, field["schema"]), required=True)
+        for name, field in schema["schema"]["fields"].items()
+    }
+    whole = core_schema.typed_dict_schema(fields, extra_behavior="ignore", config=schema.get("config"))
+    return SchemaValidator(whole).validate_python
+
+
+def _has_aliases(model: type[BaseModel]) -> bool:
+    """Whether any model of the same module has a field with another name on the wire."""
+    neighbours = vars(sys.modules[model.__module__]).values()
+    models = [found for found in neighbours if isinstance(found, type) and issubclass(found, BaseModel)]
+    return any(field.alias is not None for found in models for field in found.model_fields.values())

@@ -1,0 +1,137 @@
+"""The guards of one toolkit, made from its context; each is made when a tool first needs it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+from toolkit.guard.files.sandbox_fs import HoldLock, SandboxFS
+from toolkit.guard.forks import start_again_in_child
+from toolkit.guard.fs.transaction.accept import Accept, ignore_changes
+from toolkit.guard.trusted_code import trusted_code
+
+if TYPE_CHECKING:
+    from toolkit.guard.git import GitGuard
+    from toolkit.guard.net.guard import NetGuard
+    from toolkit.guard.process.guard import ProcessGuard
+    from toolkit.runtime.context.toolkit_context import ToolkitContext
+    from toolkit.runtime.programs.programs import Programs
+
+
+T = TypeVar("T")
+
+
+class _MadeOnce(Generic[T]):
+    """A guard that is made at its first use, only once however many threads use it first.
+
+    ``functools.cached_property`` has no lock since Python 3.12, and what the second thread made would stay open.
+    """
+
+    def __init__(self, make: Callable[[Guards], T]) -> None:
+        self._make = make
+        self._name = make.__name__
+        self.__doc__ = make.__doc__
+
+    def __get__(self, guards: Guards, owner: type[Guards]) -> T:
+        with guards.lock:
+            made = guards.__dict__  # found here first from now on, without this method
+            if self._name not in made:
+                made[self._name] = self._make(guards)
+            guard: T = made[self._name]
+            return guard
+
+
+class Guards:
+    """Files, processes, git and the network, as tools may use them. Nothing is started before its first use."""
+
+    def __init__(
+        self, context: ToolkitContext[Any], packages: Sequence[str] = (), hold_elsewhere: HoldLock | None = None
+    ) -> None:
+        self._context = context
+        self._packages = packages
+        self.start_again_in_child()
+        start_again_in_child(self)
+        writable = context.mode == "workspace-write"
+        self.fs: Final = SandboxFS(
+            context.workspace,
+            mode=context.mode,
+            read_roots=context.read_roots,
+            write_roots=context.write_roots,
+            journal=context.state.path("journal"),
+            read_only=trusted_code([context.workspace, *context.write_roots]) if writable else (),
+            git=context.git,
+            accept_changes=self._accept_changes,
+            hold_elsewhere=hold_elsewhere,
+        )
+        if writable and context.state.existing("journal") is not None:
+            self._recover()
+
+    def start_again_in_child(self) -> None:
+        """Another thread may be making a guard while this process is forked."""
+        self.lock = threading.RLock()  # making one guard may need another
+
+    def _accept_changes(self) -> AbstractContextManager[Accept]:
+        """What a tool writes, with approval where that is needed, is not put back after the commands that run."""
+        return self.process.accept_changes() if "process" in self.__dict__ else ignore_changes()
+
+    def _recover(self) -> None:
+        """Finishes or undoes the patches of processes that were killed, before any tool runs."""
+        for left in self.fs.recover():
+            import logging
+
+            logger, words = logging.getLogger("toolkit"), "; ".join(left.troubles)
+            logger.warning("an interrupted patch was %s: %s %s", left.outcome, ", ".join(left.paths), words)
+
+    @_MadeOnce
+    def process(self) -> ProcessGuard:
+        """The only way to start a program; detects which sandbox tier this machine supports."""
+        from toolkit.guard.process.guard import ProcessGuard
+
+        context = self._context
+        # It was there when the toolkit was built; that it has been removed since is not a mistake in the setup.
+        self.fs.open_dir(".").close()
+        return ProcessGuard(
+            context.workspace,
+            sandbox=context.sandbox,
+            mode=context.mode,
+            read_roots=context.read_roots,
+            write_roots=context.write_roots,
+            state_dir=context.state.path("homes"),
+            git=context.git,
+            limits=context.limits,
+            internet=context.network,
+            keep=context.ask_before_writing,
+        )
+
+    @_MadeOnce
+    def git(self) -> GitGuard:
+        """``git status`` only, and nothing that a repository configures is run."""
+        from toolkit.guard.git import GitGuard
+
+        return GitGuard(self.process)
+
+    @_MadeOnce
+    def net(self) -> NetGuard:
+        """The only way to the network."""
+        from toolkit.guard.net.guard import NetGuard
+        from toolkit.guard.network.network import Network
+
+        return NetGuard(self._context.network or Network())
+
+    @_MadeOnce
+    def programs(self) -> Programs:
+        """What runs programs that a model wrote, in a sandbox of their own."""
+        from toolkit.runtime.programs.programs import Programs
+
+        return Programs(self._context, self._packages)
+
+    def close(self) -> None:
+        """Closes what was opened."""
+        with self.lock:
+            if "programs" in self.__dict__:
+                self.programs.close()
+            if "process" in self.__dict__:
+                self.process.close()
+            self.fs.close()

@@ -1,0 +1,281 @@
+"""Runs tool calls synchronously. Generated ``Toolkit`` classes are this class with typed signatures."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import groupby
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+
+from pydantic import BaseModel
+
+from toolkit.errors import ToolCancelled, ToolTimeout
+from toolkit.runtime import path as steps
+from toolkit.runtime.call.handler_scope import await_and_release, run_and_release
+from toolkit.runtime.call.view import NOT_DIRECT, Options, View
+from toolkit.runtime.call.waiting.wait_for_handler import wait_for_handler
+from toolkit.runtime.closeable import Closeable
+from toolkit.runtime.interruption import is_interruption
+from toolkit.runtime.signals import NEVER, CallSignal, CancelSignal
+from toolkit.runtime.surface import OMIT
+from toolkit.runtime.tool_context import ToolContext
+from toolkit.runtime.workers import Stop, await_contained
+from toolkit.wire.result import ToolResult
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from toolkit.runtime.approvals import SuspendedCall
+    from toolkit.runtime.call.approval import Answer, ApprovalRequest, Reply
+    from toolkit.runtime.output.message import ToolMessage
+    from toolkit.runtime.programs.result import ProgramResult
+    from toolkit.runtime.programs.sessions import ProgramSession
+    from toolkit.runtime.programs.settings import Checker
+    from toolkit.runtime.progress import Progress
+    from toolkit.runtime.toolkit import PreparedCall
+    from toolkit.wire.call import ToolCall
+
+T = TypeVar("T")
+
+
+class CallTool(Protocol):
+    """Runs a tool for a method of a generated ``Tools`` class, which declares the return type."""
+
+    def __call__(self, name: str, arguments: dict[str, Any], /) -> T: ...  # type: ignore[type-var]
+
+
+class Runner(View, Closeable):
+    """Runs tools by name: resolve, admit, validate, run in the sandbox, conclude."""
+
+    # -- the call path -----------------------------------------------------------------------------------------------
+
+    def _run(
+        self, name: str, arguments: object, call_id: str | None = None, *, is_text: bool = False
+    ) -> ToolMessage[Any, Any]:
+        core, options = self._core, self._options
+        limited = options.deadline is not None or options.signal is not None
+        # Before anything else: the deadline counts from here.
+        signal = CallSignal(options.signal, options.deadline) if limited else NEVER
+        call = core.prepare(name, arguments, call_id, is_text=is_text, origin=options.origin)
+        tool, record = call.tool, call.record
+        run = self._runs.get(tool.name)
+        if run is not None and call.request is None and not call.repairs:
+            message: ToolMessage[Any, Any] = run(self, call.arguments, call_id)
+            return message
+        # Inline, unless the call can be ended from outside. Our own handlers end themselves then, and those that do not block
+        # end soon: a thread takes longer than most of their calls.
+        inline = not tool.is_async and (not limited or tool.looks_at_signal or not tool.info.blocking)
+        if tool.is_async and not limited:
+            signal = CallSignal(None, None)  # its own: Ctrl-C stops it
+        ctx = ToolContext()._open(tool, core, call_id, signal, options.notify)
+        try:
+            if call.request is not None or record is not None or options.answered is not None:
+                answer = None
+                if options.answered is not None:
+                    answer = self._take_answer(call, options.answered)
+                elif call.request is not None:
+                    answer = self._ask(call, call.request, signal, can_end=limited)
+                response = core.settle(call, answer, ctx)
+                if response is not None:
+                    message = steps.conclude(tool, response.content, ctx, call.repairs, answered_by="the approver")
+                    return self._deliver(message, record)
+            with core.turns.hold(tool.name, signal):
+                value = self._run_inline(call, ctx, signal) if inline else self._run_elsewhere(call, ctx, signal)
+            message = steps.conclude(tool, value, ctx, call.repairs)
+            return message if self._on_result is None and record is None else self._deliver(message, record)
+        except BaseException as error:
+            if inline:
+                ctx._release(error)
+            interrupted = is_interruption(error)
+            shown = ToolCancelled("interrupted") if interrupted else steps.as_toolkit_error(error, tool.name)
+            if record is not None:
+                record.end_failed(shown, call.arguments)
+            if interrupted:
+                raise
+            raise shown from steps.cause_of(error)
+
+    def _run_inline(self, call: PreparedCall, ctx: ToolContext, signal: CallSignal) -> object:
+        """The value of the handler, which runs in the caller's thread."""
+        signal.check()
+        value = call.handler(call.arguments, ctx)
+        signal.refuse_late()
+        if not isinstance(value, call.tool.output.model) and inspect.isawaitable(value):
+            # A plain function around an async handler, such as a decorator.
+            value = self._await_in_loop(value)
+        if ctx._scope is not None:
+            ctx._scope.close()
+        return value
+
+    def _run_elsewhere(self, call: PreparedCall, ctx: ToolContext, signal: CallSignal) -> object:
+        """The value of the handler, which runs in the loop or in another thread and can be left there."""
+        signal.check()
+        return wait_for_handler(*self._start_handler(call, ctx), signal, self._core.workers.abandon)
+
+    def _ask(self, call: PreparedCall, request: ApprovalRequest, signal: CallSignal, *, can_end: bool) -> Answer:
+        """Asks the approver; in another thread if the call can end before it answers. Waits for an async one."""
+        context, workers = self._core.context, self._core.workers
+        ask = partial(steps.ask, context.approver, request, signal)
+        try:
+            if can_end:
+                taken = context.turn_to_ask.wait(signal)
+                asking = context.turn_to_ask.lend(taken, lambda: workers.submit(ask))
+                answer = wait_for_handler(asking, asking.cancel, signal, workers.abandon)
+            else:
+                with context.turn_to_ask.hold(signal):
+                    answer = ask()
+            # After its turn: an async approver may be asked about several calls at once.
+            if inspect.isawaitable(answer):
+                answer = wait_for_handler(*self._submit_to_loop(answer), signal)
+            return self._read_reply(cast("Reply", answer), request, call)  # `settle` refuses anything else
+        except (ToolTimeout, ToolCancelled) as error:
+            steps.note_missing_answer(error)
+            raise
+        except Exception as error:
+            raise steps.not_approved(request, error) from error
+
+    def _await_in_loop(self, work: Awaitable[T]) -> T:
+        return self._submit_to_loop(work)[0].result()
+
+    def _submit_to_loop(self, work: Awaitable[T]) -> tuple[Future[T], Stop]:
+        """Starts awaiting in the toolkit's loop; in a new loop if the caller itself runs in the toolkit's loop."""
+        if not self._core.loop.waits_for_caller:
+            return self._core.loop.submit(work)
+        import asyncio
+
+        running = self._core.workers.submit(lambda: asyncio.run(await_contained(work)))
+        return running, running.cancel
+
+    def _start_handler(self, call: PreparedCall, ctx: ToolContext) -> tuple[Future[Any], Stop]:
+        """Starts the handler in the loop or in a thread; returns its future, and what cancels it."""
+        handler, args, tool = call.handler, call.arguments, call.tool
+        if tool.is_async:
+            return self._submit_to_loop(await_and_release(handler, args, ctx))
+
+        def work(args: BaseModel, ctx: ToolContext) -> Any:
+            value = handler(args, ctx)
+            awaitable = not isinstance(value, tool.output.model) and inspect.isawaitable(value)
+            return self._await_in_loop(value) if awaitable else value
+
+        def start() -> Any:
+            ctx.signal.check()  # it may have waited for a thread until nobody wanted it any more
+            return run_and_release(work, args, ctx)
+
+        running = self._core.workers.submit(start)
+        return running, running.cancel
+
+    # -- the entry points --------------------------------------------------------------------------------------------
+
+    def _invoke(self, name: str, args: object) -> ToolMessage[Any, Any]:
+        """Runs a tool by name with a dict or its input model, and returns its message; raises ``ToolkitError``."""
+        try:
+            from_dict, _, from_instance, run = self._direct[name]
+            given = from_dict(args) if type(args) is dict else from_instance(args)
+        except NOT_DIRECT:
+            given = None
+        return self._run(name, args) if given is None else run(self, given)
+
+    def _execute_raw(self, name: str, text: str, call_id: str | None = None) -> ToolMessage[Any, Any]:
+        """The same with the JSON text that a model wrote."""
+        try:
+            _, from_text, _, run = self._direct[name]
+            given = from_text(text)
+        except NOT_DIRECT:
+            given = None
+        return self._run(name, text, call_id, is_text=True) if given is None else run(self, given, call_id)
+
+    def _call_tool(self, name: str, arguments: dict[str, Any]) -> Any:
+        """Behind ``tools.<name>(...)``: arguments left at OMIT are not sent."""
+        given = {}
+        for key, value in arguments.items():  # faster than a comprehension, which is a call of its own
+            if value is not OMIT:
+                given[key] = value
+        return self._invoke(name, given).content
+
+    def resume(self, suspended: SuspendedCall, answer: Answer) -> ToolMessage[Any, Any]:
+        """Runs a call that an approver suspended, with the answer that came later; raises ``ToolkitError``.
+
+        It may have been suspended by another process. An approval holds for what was shown, and once.
+        """
+        view = self._view_to_resume(suspended, answer)
+        return view._run(suspended.tool_name, suspended.arguments, suspended.call_id)
+
+    def call(self, call: ToolCall) -> ToolResult:
+        """Runs a model's call and never raises: what fails becomes ``kind="error"`` with the text ``CODE: message``."""
+        text = call.unread_text
+        try:
+            try:
+                from_dict, from_text, _, run = self._direct[call.name]
+                given = from_dict(call.arguments) if text is None else from_text(text)
+            except NOT_DIRECT:
+                given = None
+            if given is None:
+                arguments = call.arguments if text is None else text
+                began, deadline = monotonic(), self._options.deadline
+                message = self._run(call.name, arguments, call.id, is_text=text is not None)
+                if deadline is not None:
+                    message.show_within(began + deadline - monotonic())
+            else:
+                message = run(self, given, call.id)
+            return message.to_result(call.id)
+        except Exception as error:  # also of the tool's own text form
+            return steps.error_result(error, call.id, call.name)
+
+    def call_all(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
+        """Runs calls in order; adjacent parallel ones run at the same time. A failure does not affect other results.
+
+        Threads cost more than calls that only compute: those of tools with ``blocking: false`` alone run one by one.
+        """
+        results: list[ToolResult] = []
+        for parallel, group in groupby(calls, key=self._is_parallel):
+            some = list(group)
+            if parallel and len(some) > 1 and any(map(self._may_block, some)):
+                results += self._core.workers.map(self.call, some)
+            else:
+                results += map(self.call, some)
+        return results
+
+    def run_program(
+        self, source: str, *, inputs: Mapping[str, object] | None = None, checker: Checker = "auto"
+    ) -> ProgramResult:
+        """Checks a program that a model wrote against ``tools``, and runs it in the sandbox if nothing is wrong with it.
+
+        :param source: Python that calls ``tools.<name>(...)``, or awaits ``atools.<name>(...)``.
+        :param inputs: values that it finds as ``inputs.<name>``.
+        :param checker: the type checker that reads it first; ``off`` means none.
+        """
+        from toolkit.runtime.programs.sessions import run_program
+
+        return run_program(self, source, inputs, checker)
+
+    def program_session(self) -> ProgramSession:
+        """Programs that see the variables of the programs before them. Close it, or use ``with``."""
+        from toolkit.runtime.programs.sessions import ProgramSession
+
+        return ProgramSession(self)
+
+    def stream(self, call: ToolCall) -> Iterator[Progress | ToolResult]:
+        """Runs a model's call; yields its progress, then its result. Closing the iterator cancels the call."""
+        from queue import SimpleQueue
+
+        from toolkit.runtime.progress import combine_listeners
+
+        events: SimpleQueue[Progress | ToolResult] = SimpleQueue()
+        options = self._options
+        signal, forget = CancelSignal.linked_to(options.signal)
+        view = self._with(Options(options.deadline, signal, combine_listeners(options.notify, events.put)))
+        self._core.workers.submit(lambda: events.put(view.call(call)))
+        try:
+            while True:
+                event = events.get()
+                yield event
+                if isinstance(event, ToolResult):
+                    return
+        finally:
+            forget()
+            signal.cancel("the caller closed the stream")
+
+    def close(self) -> None:
+        """Closes what the toolkit holds open; later calls fail."""
+        self._core.close()
