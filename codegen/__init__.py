@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from toolkit.codegen.imports.drift import CHANGE_KINDS as CHANGE_KINDS
     from toolkit.codegen.imports.drift import DefinitionChange as DefinitionChange
     from toolkit.codegen.imports.drift import find_changes as find_changes
-    from toolkit.codegen.imports.importers.functions import read_functions as read_functions
+    from toolkit.codegen.imports.python_modules import read_functions as read_functions
     from toolkit.codegen.imports.run import FileReport as FileReport
     from toolkit.codegen.imports.run import ImportObserver as ImportObserver
     from toolkit.codegen.imports.run import ImportsFailed as ImportsFailed
@@ -40,7 +40,7 @@ else:
         __name__,
         {
             ".imports.drift": "CHANGE_KINDS DefinitionChange find_changes",
-            ".imports.importers.functions": "read_functions",
+            ".imports.python_modules": "read_functions",
             ".imports.run": "FileReport ImportObserver ImportsFailed find_live_changes run_imports",
             ".imports.settings": "ImportSettings OAuthSettings",
             ".imports.trust": "TrustDecision UntrustedImport accept_configured refuse_untrusted",

@@ -12,12 +12,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from toolkit.codegen.package.inputs import is_current, read_inputs
-from toolkit.codegen.package.local_cache import generator_fingerprint, generator_version, read_previous_run, record_run
+from toolkit.codegen.package.inputs import (
+    generator_fingerprint,
+    generator_version,
+    is_current,
+    read_inputs,
+    read_previous_run,
+    record_run,
+)
 from toolkit.codegen.settings import Settings
 from toolkit.errors import GenerationError
-from toolkit.spec.places import located_errors
-from toolkit.spec.places.locate import show_path
+from toolkit.schema.places import located_errors, show_path
 
 if TYPE_CHECKING:
     from toolkit.codegen.package.plan import Progress
@@ -41,7 +46,7 @@ def _generate(settings: Settings, progress: Progress | None, *, parallel: bool) 
         inputs = read_inputs(settings, read_previous_run(settings, fingerprint))
     if is_current(settings, inputs):
         return []
-    from toolkit.codegen.package.classes.kept_texts import keep_texts, read_kept_texts
+    from toolkit.codegen.package.classes import keep_texts, read_kept_texts
     from toolkit.codegen.package.plan import make_plan
     from toolkit.codegen.package.write import write
 

@@ -4,7 +4,7 @@ for a finding about a place that no pointer leads to."""
 from __future__ import annotations
 
 from toolkit.errors import SetupError
-from toolkit.spec import Finding
+from toolkit.schema.problems import Finding
 
 
 def short_forms(error: SetupError) -> tuple[str, ...]:

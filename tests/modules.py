@@ -12,7 +12,7 @@ from toolkit.codegen.package.models import render_models
 from toolkit.codegen.schema.document import Document
 from toolkit.codegen.schema.flatten import flatten
 from toolkit.errors import SpecError
-from toolkit.spec import Finding
+from toolkit.schema.problems import Finding
 
 
 def documents(

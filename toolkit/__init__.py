@@ -193,7 +193,7 @@ else:
         },
         unlisted={
             "toolkit.generated": "AnyToolCall AnyToolMessage ToolName is_tool_name parse_call",
-            "toolkit.approvals": "ApprovalPending ApprovalRequest Approve Deny Edit Respond Suspend SuspendedCall",
+            "toolkit.approvals": """ApprovalPending ApprovalRequest Approve Deny Edit Respond Suspend SuspendedCall""",
             "toolkit.calls": "CancelSignal Concurrency Load OMIT Omit ParsedCall Progress Tracing",
             "toolkit.errors": """ActionNeeded AnswerCutOff AnswerFailed AnswerFiltered AnswerRefused ErrorCode FailureReason
                 GenerationError InternalError InvalidArguments InvalidArgumentsType Overloaded PolicyError
@@ -201,12 +201,14 @@ else:
                 ToolNotAllowed ToolNotFound ToolTimeout""",
             "toolkit.functions": """DynamicContext DynamicPolicy DynamicRule FunctionTool LazyTool RunnableTool RunnableTools
                 StandaloneContext""",
-            "toolkit.guard": """CommandLimits Decision Network Permission Permissions Preview SandboxFS SandboxPath Verdict""",
+            "toolkit.guard": """CommandLimits Decision Network Permission Permissions Preview SandboxFS SandboxPath
+                Verdict""",
             "toolkit.handlers": "Handler HandlerParts Pack PackSource",
             "toolkit.history": "fit_history repair_history validate_history",
             "toolkit.loop": """AsyncDriver AsyncStreamingDriver Conversation Driver RunLimits StreamingDriver run run_async
                 stream_run stream_run_async""",
-            "toolkit.programs": """AsyncProgramSession ProgramCall ProgramError ProgramResult ProgramSession ProgramSettings""",
+            "toolkit.programs": """AsyncProgramSession ProgramCall ProgramError ProgramResult ProgramSession
+                ProgramSettings""",
             "toolkit.stores": """FileOutputCache FileTodoStore MemoryTodoStore OUTPUT_CACHE OutputCache OutputWriter
                 SUBAGENT_RUNNER SubagentRequest SubagentResult SubagentRunner TODO_STORE Todo TodoStore""",
             "toolkit.wire": """AssistantToolCallMessage AsyncStreamResult ChatMessage ContentBlock ContentOutput NamedTool

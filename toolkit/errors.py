@@ -39,8 +39,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias, get_
 
 if TYPE_CHECKING:
     from toolkit.schema.problems import Finding
-    from toolkit.wire.conversation import Conversation
-    from toolkit.wire.query import QueryResult
+    from toolkit.wire.query import Conversation, QueryResult
 
 ErrorCode: TypeAlias = Literal[
     "TOOL_NOT_FOUND",

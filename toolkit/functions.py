@@ -3,16 +3,16 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from toolkit.runtime.context.dynamic import DynamicContext as DynamicContext
-    from toolkit.runtime.context.dynamic import DynamicPolicy as DynamicPolicy
-    from toolkit.runtime.context.dynamic import DynamicRule as DynamicRule
-    from toolkit.runtime.functions.define import FunctionTool as FunctionTool
-    from toolkit.runtime.functions.define import define_tool as define_tool
-    from toolkit.runtime.functions.define import tool as tool
-    from toolkit.runtime.functions.lazy import LazyTool as LazyTool
-    from toolkit.runtime.functions.standalone import StandaloneContext as StandaloneContext
+    from toolkit.runtime.context import DynamicContext as DynamicContext
+    from toolkit.runtime.context import DynamicPolicy as DynamicPolicy
+    from toolkit.runtime.context import DynamicRule as DynamicRule
+    from toolkit.runtime.functions import FunctionTool as FunctionTool
+    from toolkit.runtime.functions import LazyTool as LazyTool
+    from toolkit.runtime.functions import define_tool as define_tool
+    from toolkit.runtime.functions import tool as tool
     from toolkit.runtime.registry import RunnableTool as RunnableTool
     from toolkit.runtime.registry import RunnableTools as RunnableTools
+    from toolkit.runtime.registry import StandaloneContext as StandaloneContext
     from toolkit.runtime.registry import ToolRegistry as ToolRegistry
 else:
     from toolkit.lazy_exports import lazy_exports
@@ -20,10 +20,8 @@ else:
     __all__, __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            "toolkit.runtime.functions.define": "tool define_tool FunctionTool",
-            "toolkit.runtime.functions.lazy": "LazyTool",
-            "toolkit.runtime.registry": "ToolRegistry RunnableTool RunnableTools",
-            "toolkit.runtime.functions.standalone": "StandaloneContext",
-            "toolkit.runtime.context.dynamic": "DynamicContext DynamicPolicy DynamicRule",
+            "toolkit.runtime.functions": "tool define_tool FunctionTool LazyTool",
+            "toolkit.runtime.registry": "ToolRegistry RunnableTool RunnableTools StandaloneContext",
+            "toolkit.runtime.context": "DynamicContext DynamicPolicy DynamicRule",
         },
     )

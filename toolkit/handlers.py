@@ -3,12 +3,12 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from toolkit.inject.key import DependencyKey as DependencyKey
-    from toolkit.inject.key import Depends as Depends
-    from toolkit.runtime.catalog.handler_parts import HandlerParts as HandlerParts
-    from toolkit.runtime.catalog.pack import Handler as Handler
-    from toolkit.runtime.catalog.pack import Pack as Pack
-    from toolkit.runtime.catalog.pack import PackSource as PackSource
+    from toolkit.inject import DependencyKey as DependencyKey
+    from toolkit.inject import Depends as Depends
+    from toolkit.runtime.packs import Handler as Handler
+    from toolkit.runtime.packs import HandlerParts as HandlerParts
+    from toolkit.runtime.packs import Pack as Pack
+    from toolkit.runtime.packs import PackSource as PackSource
     from toolkit.runtime.tool_context import ToolContext as ToolContext
 else:
     from toolkit.lazy_exports import lazy_exports
@@ -17,8 +17,7 @@ else:
         __name__,
         {
             "toolkit.runtime.tool_context": "ToolContext",
-            "toolkit.inject.key": "Depends DependencyKey",
-            "toolkit.runtime.catalog.handler_parts": "HandlerParts",
-            "toolkit.runtime.catalog.pack": "Handler Pack PackSource",
+            "toolkit.inject": "Depends DependencyKey",
+            "toolkit.runtime.packs": "HandlerParts Handler Pack PackSource",
         },
     )

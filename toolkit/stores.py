@@ -6,16 +6,13 @@ Each store is a small interface with a default in files (``FileTodoStore``, ...)
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from toolkit.runtime.audit.lines import AUDIT_BEGINNING as AUDIT_BEGINNING
-    from toolkit.runtime.audit.lines import chain_records as chain_records
     from toolkit.runtime.audit.settings import AuditFile as AuditFile
-    from toolkit.runtime.audit.sink import AuditSink as AuditSink
+    from toolkit.runtime.audit.settings import AuditSink as AuditSink
+    from toolkit.runtime.audit.verification import AUDIT_BEGINNING as AUDIT_BEGINNING
     from toolkit.runtime.audit.verification import AuditHead as AuditHead
     from toolkit.runtime.audit.verification import AuditReport as AuditReport
+    from toolkit.runtime.audit.verification import chain_records as chain_records
     from toolkit.runtime.audit.verification import verify_lines as verify_lines
-    from toolkit.runtime.output.cache.cached_output import CachedLine as CachedLine
-    from toolkit.runtime.output.cache.cached_output import CachedOutput as CachedOutput
-    from toolkit.runtime.output.cache.index import LineIndex as LineIndex
     from toolkit.runtime.stores.approvals import ApprovalStore as ApprovalStore
     from toolkit.runtime.stores.approvals import AsyncApprovalStore as AsyncApprovalStore
     from toolkit.runtime.stores.approvals import FileApprovalStore as FileApprovalStore
@@ -24,32 +21,35 @@ if TYPE_CHECKING:
     from toolkit.runtime.stores.keys import SUBAGENT_RUNNER as SUBAGENT_RUNNER
     from toolkit.runtime.stores.keys import TODO_STORE as TODO_STORE
     from toolkit.runtime.stores.keys import WRITE_LOCKS as WRITE_LOCKS
+    from toolkit.runtime.stores.keys import SubagentRequest as SubagentRequest
+    from toolkit.runtime.stores.keys import SubagentResult as SubagentResult
+    from toolkit.runtime.stores.keys import SubagentRunner as SubagentRunner
     from toolkit.runtime.stores.locks import AsyncWriteLocks as AsyncWriteLocks
     from toolkit.runtime.stores.locks import FileWriteLocks as FileWriteLocks
     from toolkit.runtime.stores.locks import WriteLocks as WriteLocks
     from toolkit.runtime.stores.locks import hold_lock as hold_lock
     from toolkit.runtime.stores.output_files import FileOutputCache as FileOutputCache
     from toolkit.runtime.stores.outputs import AsyncOutputCache as AsyncOutputCache
+    from toolkit.runtime.stores.outputs import CachedLine as CachedLine
+    from toolkit.runtime.stores.outputs import CachedOutput as CachedOutput
     from toolkit.runtime.stores.outputs import CountingWriter as CountingWriter
+    from toolkit.runtime.stores.outputs import LineIndex as LineIndex
     from toolkit.runtime.stores.outputs import OutputCache as OutputCache
     from toolkit.runtime.stores.outputs import OutputWriter as OutputWriter
     from toolkit.runtime.stores.outputs import not_kept as not_kept
-    from toolkit.runtime.stores.redis.approvals import AsyncRedisApprovalStore as AsyncRedisApprovalStore
-    from toolkit.runtime.stores.redis.approvals import RedisApprovalStore as RedisApprovalStore
-    from toolkit.runtime.stores.redis.locks import AsyncRedisWriteLocks as AsyncRedisWriteLocks
-    from toolkit.runtime.stores.redis.locks import RedisWriteLocks as RedisWriteLocks
-    from toolkit.runtime.stores.redis.outputs import RedisOutputCache as RedisOutputCache
-    from toolkit.runtime.stores.redis.server import AsyncRedisServer as AsyncRedisServer
-    from toolkit.runtime.stores.redis.server import RedisServer as RedisServer
-    from toolkit.runtime.stores.redis.stores import AsyncRedisStores as AsyncRedisStores
-    from toolkit.runtime.stores.redis.stores import RedisStores as RedisStores
-    from toolkit.runtime.stores.redis.todos import AsyncRedisTodoStore as AsyncRedisTodoStore
-    from toolkit.runtime.stores.redis.todos import RedisTodoStore as RedisTodoStore
-    from toolkit.runtime.stores.subagent import SubagentRequest as SubagentRequest
-    from toolkit.runtime.stores.subagent import SubagentResult as SubagentResult
-    from toolkit.runtime.stores.subagent import SubagentRunner as SubagentRunner
-    from toolkit.runtime.stores.todo_files import FileTodoStore as FileTodoStore
+    from toolkit.runtime.stores.redis import AsyncRedisApprovalStore as AsyncRedisApprovalStore
+    from toolkit.runtime.stores.redis import AsyncRedisServer as AsyncRedisServer
+    from toolkit.runtime.stores.redis import AsyncRedisStores as AsyncRedisStores
+    from toolkit.runtime.stores.redis import AsyncRedisTodoStore as AsyncRedisTodoStore
+    from toolkit.runtime.stores.redis import AsyncRedisWriteLocks as AsyncRedisWriteLocks
+    from toolkit.runtime.stores.redis import RedisApprovalStore as RedisApprovalStore
+    from toolkit.runtime.stores.redis import RedisOutputCache as RedisOutputCache
+    from toolkit.runtime.stores.redis import RedisServer as RedisServer
+    from toolkit.runtime.stores.redis import RedisStores as RedisStores
+    from toolkit.runtime.stores.redis import RedisTodoStore as RedisTodoStore
+    from toolkit.runtime.stores.redis import RedisWriteLocks as RedisWriteLocks
     from toolkit.runtime.stores.todos import AsyncTodoStore as AsyncTodoStore
+    from toolkit.runtime.stores.todos import FileTodoStore as FileTodoStore
     from toolkit.runtime.stores.todos import MemoryTodoStore as MemoryTodoStore
     from toolkit.runtime.stores.todos import Todo as Todo
     from toolkit.runtime.stores.todos import TodoStore as TodoStore
@@ -60,26 +60,19 @@ else:
     __all__, __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            "toolkit.runtime.audit.lines": "AUDIT_BEGINNING chain_records",
-            "toolkit.runtime.audit.settings": "AuditFile",
-            "toolkit.runtime.audit.sink": "AuditSink",
-            "toolkit.runtime.audit.verification": "AuditHead AuditReport verify_lines",
-            "toolkit.runtime.stores.outputs": "OutputCache AsyncOutputCache OutputWriter CountingWriter not_kept",
-            "toolkit.runtime.output.cache.cached_output": "CachedOutput CachedLine",
-            "toolkit.runtime.output.cache.index": "LineIndex",
+            "toolkit.runtime.audit.verification": """AUDIT_BEGINNING chain_records AuditHead AuditReport verify_lines""",
+            "toolkit.runtime.audit.settings": "AuditFile AuditSink",
+            "toolkit.runtime.stores.outputs": """OutputCache AsyncOutputCache OutputWriter CountingWriter not_kept
+                CachedOutput CachedLine LineIndex""",
             "toolkit.runtime.stores.output_files": "FileOutputCache",
-            "toolkit.runtime.stores.keys": "OUTPUT_CACHE TODO_STORE APPROVAL_STORE WRITE_LOCKS SUBAGENT_RUNNER",
-            "toolkit.runtime.stores.todos": "Todo TodoStore AsyncTodoStore MemoryTodoStore",
-            "toolkit.runtime.stores.todo_files": "FileTodoStore",
+            "toolkit.runtime.stores.keys": """OUTPUT_CACHE TODO_STORE APPROVAL_STORE WRITE_LOCKS SUBAGENT_RUNNER
+                SubagentRequest SubagentResult SubagentRunner""",
+            "toolkit.runtime.stores.todos": "Todo TodoStore AsyncTodoStore MemoryTodoStore FileTodoStore",
             "toolkit.runtime.stores.approvals": "ApprovalStore AsyncApprovalStore FileApprovalStore",
             "toolkit.runtime.stores.locks": "WriteLocks AsyncWriteLocks FileWriteLocks hold_lock",
             "toolkit.runtime.stores.waiting": "wait_for",
-            "toolkit.runtime.stores.subagent": "SubagentRequest SubagentResult SubagentRunner",
-            "toolkit.runtime.stores.redis.stores": "RedisStores AsyncRedisStores",
-            "toolkit.runtime.stores.redis.todos": "RedisTodoStore AsyncRedisTodoStore",
-            "toolkit.runtime.stores.redis.approvals": "RedisApprovalStore AsyncRedisApprovalStore",
-            "toolkit.runtime.stores.redis.locks": "RedisWriteLocks AsyncRedisWriteLocks",
-            "toolkit.runtime.stores.redis.outputs": "RedisOutputCache",
-            "toolkit.runtime.stores.redis.server": "RedisServer AsyncRedisServer",
+            "toolkit.runtime.stores.redis": """RedisStores AsyncRedisStores RedisTodoStore AsyncRedisTodoStore
+                RedisApprovalStore AsyncRedisApprovalStore RedisWriteLocks AsyncRedisWriteLocks RedisOutputCache
+                RedisServer AsyncRedisServer""",
         },
     )

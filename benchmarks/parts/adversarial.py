@@ -19,8 +19,8 @@ from typing import NamedTuple
 from benchmarks.results import Row, Table
 from toolkit import SecurityPolicy, ToolkitContext, ToolkitError, create_agent_toolkit
 from toolkit.builtin.shell.output import OutputEscaper
+from toolkit.builtin.web.html import Page
 from toolkit.builtin.web.markdown import to_markdown
-from toolkit.builtin.web.page_events import Page
 from toolkit.generated import Rule, Toolkit
 from toolkit.packs.answers import find_not_json
 from toolkit.packs.mcp.stdio import parse_message

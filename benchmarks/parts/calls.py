@@ -31,7 +31,7 @@ from benchmarks.timing import ROUNDS, least_cpu_async
 from toolkit import ToolCall, ToolContext
 from toolkit.guard import Preview
 from toolkit.handlers import HandlerParts, Pack
-from toolkit.runtime.call.view import core_of
+from toolkit.runtime.toolkit import core_of
 from toolkit.stores import AuditFile
 
 AUDIT_LINE: Final = b"{" + b" " * 300 + b"}\n"

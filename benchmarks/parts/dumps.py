@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from benchmarks.results import Table, compared
 from benchmarks.timing import least_cpu
-from toolkit.models import Omissible, ToolModel
+from toolkit.schema.models import Omissible, ToolModel
 
 BASE = "pydantic"
 

@@ -10,10 +10,8 @@ from typing import Final
 from benchmarks import REPOSITORY
 from benchmarks.results import Row, Table
 from benchmarks.timing import least_cpu
-from toolkit.builtin.web.html import to_html
+from toolkit.builtin.web.html import Page, to_html, tokens
 from toolkit.builtin.web.markdown import to_markdown, to_text
-from toolkit.builtin.web.page_events import Page
-from toolkit.builtin.web.tokens import tokens
 
 SIZE: Final = 1_000_000
 URL: Final = "https://example.org/dir/page"

@@ -18,14 +18,12 @@ from typing import Final
 from benchmarks import REPOSITORY
 from benchmarks.results import Row, Table, by_curve, compared
 from tests.corpus.project import SharedProject, SharedTool, shared_tools
-from toolkit.adapters.openai_chat.encode import encode_tools
+from toolkit.adapters.openai_chat.codec import encode_tools
 from toolkit.generated.catalog import CATALOG
-from toolkit.runtime.catalog.catalog import Catalog
-from toolkit.runtime.catalog.schema_marks import strip_marks
-from toolkit.runtime.signatures.prompt_text import prompt_text
-from toolkit.runtime.signatures.signature import ToolSignature
+from toolkit.runtime.catalog import Catalog, strip_marks
+from toolkit.runtime.signatures import ToolSignature, prompt_text
+from toolkit.wire.call import JsonObject
 from toolkit.wire.definition import ToolDefinition
-from toolkit.wire.json_types import JsonObject
 
 SIZES: Final = (100, 1000)
 DEFINITIONS: Final = "definitions for OpenAI, JSON"

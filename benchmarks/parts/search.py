@@ -22,7 +22,7 @@ from typing import Final
 from benchmarks.results import Table, compared
 from benchmarks.timing import least_cpu_with_children
 from toolkit import SecurityPolicy, ToolkitContext, create_agent_toolkit
-from toolkit.builtin.files.line_positions import LinePositionStore
+from toolkit.builtin.files.whole_file import LinePositionStore
 from toolkit.generated import Toolkit
 
 FILES: Final = 20_000

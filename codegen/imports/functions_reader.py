@@ -13,10 +13,8 @@ from typing import Any
 from toolkit.codegen.imports.own_types import describe_own_type
 from toolkit.codegen.imports.project_process import enter_project, explain_failure, write_answer
 from toolkit.errors import SetupError
-from toolkit.runtime.catalog.load_pack import ALL, load_pack
-from toolkit.runtime.catalog.pack import CodeTool
-from toolkit.runtime.functions.define import FunctionTool
-from toolkit.runtime.functions.lazy import LazyTool
+from toolkit.runtime.functions import FunctionTool, LazyTool
+from toolkit.runtime.packs import ALL, CodeTool, load_pack
 
 
 def main(answer: str, root: str, package: str, entries: Sequence[str]) -> None:

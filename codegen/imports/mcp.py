@@ -14,17 +14,17 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from toolkit.codegen.imports.importers.result import ImportResult
+from toolkit.codegen.imports.run import ImportResult
 from toolkit.codegen.imports.settings import ImportSettings
 from toolkit.errors import SetupError, ToolkitError, ToolTimeout, nearest
 from toolkit.guard.network.network import Network
 from toolkit.guard.process.guard import ProcessGuard
 from toolkit.packs.mcp.server import TOKEN_RECORDS, McpOAuth, McpServer
-from toolkit.runtime.context.mcp_callbacks import McpCallbacks, OpenUrl
+from toolkit.runtime.context import McpCallbacks, OpenUrl
 from toolkit.runtime.state_directory import PrivateRecords
 
 if TYPE_CHECKING:
-    from toolkit.packs.mcp.listing import ToolListing
+    from toolkit.packs.mcp.content import ToolListing
 
 _KEPT: Final = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
 # Keys that a wrapper may have besides its one property. Any other key would mean that it is more than a wrapper.

@@ -13,19 +13,18 @@ from typing import Any, Final
 from toolkit.adapters.anthropic.codec import decode_tools as decode_anthropic
 from toolkit.adapters.bedrock.codec import decode_tools as decode_bedrock
 from toolkit.adapters.gemini.codec import decode_tools as decode_gemini
-from toolkit.adapters.gemini.key_case import to_camel_case
+from toolkit.adapters.gemini.codec import to_camel_case
 from toolkit.adapters.gemini.schema import from_openapi
 from toolkit.adapters.openai_chat.codec import decode_tools as decode_chat
 from toolkit.adapters.openai_responses.codec import decode_tools as decode_responses
-from toolkit.codegen.imports.importers.result import ImportResult
-from toolkit.codegen.imports.importers.source_file import find_source_file
+from toolkit.codegen.imports.python_modules import find_source_file
+from toolkit.codegen.imports.run import ImportResult
 from toolkit.codegen.imports.settings import ImportSettings
 from toolkit.errors import SpecError
 from toolkit.schema.problems import Finding, Problems, Unreadable, below, kind, quote
 from toolkit.schema.spec import Json
-from toolkit.schema.spec_files import read_plain_file
-from toolkit.spec.json_text import read_json
-from toolkit.spec.load import MAX_FILE_BYTES
+from toolkit.schema.spec_files import MAX_FILE_BYTES, read_plain_file
+from toolkit.schema.spec_text import read_json
 from toolkit.wire.definition import AnyDefinition, ToolDefinition
 
 # Keys of requests that hold tools.

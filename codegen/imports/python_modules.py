@@ -1,26 +1,34 @@
-"""Reads modules of a project in a subprocess.
-
-The generator never imports a project's code: code that runs on import cannot touch the generator's state, and a module that
-hangs, exits or prints does no harm.
-"""
+"""Code-first tools as specs: from the modules under ``functions`` in the settings, and from an import of functions."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from toolkit import errors
-from toolkit.codegen.settings import Settings
-from toolkit.errors import GenerationError
-from toolkit.schema.problems import Finding
+from toolkit.codegen.imports.run import ImportResult
+from toolkit.codegen.imports.settings import ImportSettings
+from toolkit.codegen.settings import Settings, find_settings
+from toolkit.errors import GenerationError, SetupError, SpecError
+from toolkit.schema.checks import check_document
+from toolkit.schema.problems import Finding, Problems, quote
+from toolkit.schema.spec import NOT_UNICODE, ToolSpec, is_unicode
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Reads modules of a project in a subprocess.
+#
+# The generator never imports a project's code: code that runs on import cannot touch the generator's state, and a module that
+# hangs, exits or prints does no harm.
 
 SECONDS: Final = 120
 _MAX_SHOWN: Final = 2000
@@ -84,3 +92,105 @@ def _environment() -> dict[str, str]:
         return dict(os.environ)
     paths = [str(home), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+
+
+_READER: Final = "functions_reader.py"
+
+
+def read_functions(settings: Settings) -> dict[str, list[ToolSpec]]:
+    """The specs of each entry of ``functions``, in order; all mistakes are raised at once."""
+    if not settings.functions:
+        return {}
+    answer = _read_entries(settings, settings.functions, "/tool/toolkit/functions")
+    problems = _list_problems(answer)
+    found: dict[str, list[ToolSpec]] = {}
+    for entry, tools in answer["tools"].items():
+        found[entry] = [spec for tool in tools for spec in _check_tool(entry, tool, problems)]
+    if problems:
+        raise SpecError(problems)
+    return found
+
+
+def import_functions(settings: ImportSettings, root: Path) -> ImportResult:
+    """The tools of modules as in a spec file; each names the function that runs it."""
+    answer = _read_entries(find_settings(root), settings.functions, settings.finding("", "functions").pointer)
+    problems = _list_problems(answer)
+    tools: list[dict[str, Any]] = []
+    for entry, some in answer["tools"].items():
+        for tool in some:
+            if tool["longDescription"] is not None:
+                message = (
+                    f"{tool['spec']['name']!r} has a description file, which an import cannot keep;"
+                    " list its module under 'functions' in [tool.toolkit] instead"
+                )
+                problems.append(Finding(message, entry, tool["place"]))
+            tools.append({**tool["spec"], "function": tool["function"]})
+    if problems:
+        raise SpecError(problems)
+    return ImportResult({}, tools)
+
+
+def _read_entries(settings: Settings, entries: Sequence[str], pointer: str) -> dict[str, Any]:
+    return read_modules(settings, _READER, entries, "functions", pointer)
+
+
+def _list_problems(answer: dict[str, Any]) -> list[Finding]:
+    return [Finding(message, entry, place) for message, entry, place in answer["problems"]]
+
+
+def _check_tool(entry: str, tool: dict[str, Any], problems: list[Finding]) -> list[ToolSpec]:
+    """One tool, checked like a spec in a file."""
+    mistakes = Problems(entry)
+    place = tool["place"]
+    if not is_unicode(json.dumps(tool, ensure_ascii=False)):
+        problems.append(Finding(NOT_UNICODE, entry, place))
+        return []
+    specs = check_document(tool["spec"], mistakes, None)
+    problems += [Finding(finding.message, entry, place + finding.pointer) for finding in mistakes.found]
+    long, own = tool["longDescription"], tool["ownOutput"]
+    return [
+        replace(spec, pointer=place, function=tool["function"], long_description=long, own_output=own) for spec in specs
+    ]
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Pydantic models as tools: ``"A"`` is a tool's input, ``"A -> B"`` also names its output. The project has the handlers.
+
+
+def import_models(settings: ImportSettings, root: Path) -> ImportResult:
+    """A tool for each entry. Its name is the input model's in snake case, its description the model's docstring."""
+    pointer = settings.finding("", "models").pointer
+    answer = read_modules(find_settings(root), "models_reader.py", settings.models, "models", pointer)
+    if answer["problems"]:
+        raise SpecError(settings.finding(problem, "models") for problem in answer["problems"])
+    return ImportResult({}, [_tool(model) for model in answer["tools"]])
+
+
+def _tool(model: dict[str, Any]) -> dict[str, Any]:
+    # The tool has the model's description already: repeating it would only cost tokens.
+    schema = {key: value for key, value in model["inputSchema"].items() if key not in ("title", "description")}
+    tool = {"name": tool_name(model["class"]), "description": model["description"], "inputSchema": schema}
+    return tool if model["outputSchema"] is None else {**tool, "outputSchema": model["outputSchema"]}
+
+
+def tool_name(class_name: str) -> str:
+    """The tool name for a class name.
+
+    >>> [tool_name(name) for name in ("Query", "HTTPQuery", "SendMail2")]
+    ['query', 'http_query', 'send_mail2']
+    """
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", class_name).lower()
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The file that an import names in the settings.
+
+
+def find_source_file(settings: ImportSettings, root: Path) -> Path:
+    """The file that ``openapi`` or ``tools`` names, relative to the project's folder; ``SetupError`` if there is none."""
+    name = settings.openapi or settings.tools
+    file = root / name
+    if not os.path.lexists(file):
+        message = f"the file {quote(name)} does not exist; give a path relative to pyproject.toml"
+        raise SetupError([settings.finding(message, settings.kind)])
+    return file

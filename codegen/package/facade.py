@@ -7,14 +7,16 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from toolkit.codegen.package.formats import RICH
-from toolkit.codegen.package.modules import header, import_path, model_names
-from toolkit.codegen.package.render.literal import docstring, literal
-from toolkit.codegen.package.render.typed_dicts import SHARED_NAMES
-from toolkit.codegen.package.rows import Parameter, Row
-from toolkit.codegen.profile_settings import ProfileSettings
+from toolkit.codegen.package.literals import docstring, literal
+from toolkit.codegen.package.modules import header, import_path, model_imports, model_names, render_message_union
+from toolkit.codegen.package.rows import SHARED_NAMES, Parameter, Row
+from toolkit.codegen.schema.document import RICH
+from toolkit.codegen.settings import ProfileSettings
+
+if TYPE_CHECKING:
+    from toolkit.codegen.package.profiles import PlannedProfile
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,3 +320,124 @@ def _overload(row: Row, names: FacadeNames, flavour: Flavour) -> str:
         {flavour.define} invoke(
             self, name: {kind}, args: {models}
         ) -> ToolMessage[{kind}, {names.spell(row.prefix + "Output")}]: ..."""
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# ``signatures.py``: what each tool takes and returns, as the mypy plugin ``toolkit.mypy`` reads it.
+
+
+@dataclass(frozen=True, slots=True)
+class ToolkitSignatures:
+    """The tools of one toolkit class, and the union of their messages: its module in the package, and its name."""
+
+    class_name: str
+    rows: Sequence[Row]
+    module: str
+    message: str
+
+
+def render_signatures(tables: Sequence[ToolkitSignatures], package: str) -> str:
+    """The module, with a table for each toolkit class; the keys of a table are the names on the wire."""
+    rows = sorted({row.name: row for table in tables for row in table.rows}.values(), key=lambda row: row.name)
+    models = model_imports(rows, package, ("Args", "Input", "Output"))
+    messages = "\n".join(f"    from .{table.module} import {table.message}" for table in tables)
+    texts = "\n".join(map(_table, tables))
+    return f"""{header("What each tool takes and returns, for the mypy plugin `toolkit.mypy`.")}
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    from typing_extensions import TypedDict
+
+    from toolkit.generated_support import Invoke, InvokeAsync, JsonObject, Signature
+
+{f"{models}{chr(10)}" if rows else ""}{messages}
+
+{texts}"""
+
+
+def _table(table: ToolkitSignatures) -> str:
+    class_name = table.class_name
+    entries = "".join(f"            {literal(row.name)}: {_signature(row)},\n" for row in table.rows)
+    tools = f"{{\n{entries}        }}" if table.rows else "{}"
+    return f"""\
+    {class_name}Tools = TypedDict(
+        "{class_name}Tools",
+        {tools},
+    )
+
+    class {class_name}Signatures:
+        tools: {class_name}Tools
+        known_at_run_time: Signature[JsonObject, {table.message}]
+
+    {class_name}Invoke: TypeAlias = Invoke[{class_name}Signatures]
+    Async{class_name}Invoke: TypeAlias = InvokeAsync[{class_name}Signatures]
+"""
+
+
+def _signature(row: Row) -> str:
+    return f"Signature[{row.prefix}Input | {row.prefix}Args, {row.prefix}Output]"
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The modules of a profile: its names, types and policy, and its two toolkits.
+
+
+def render_profile(profile: PlannedProfile, package: str, packs: Sequence[str]) -> dict[str, str]:
+    """The files of one profile."""
+    module, surface = profile.settings.module, Surface(f"{profile.settings.stem}Toolkit", profile.settings)
+    return {
+        f"{module}.py": _render_types(profile, package),
+        f"{module}_facade.py": render_facade(profile.rows, package, surface, packs, SYNC),
+        f"{module}_async_facade.py": render_facade(profile.rows, package, surface, packs, ASYNC),
+    }
+
+
+def profile_signatures(profile: PlannedProfile) -> ToolkitSignatures:
+    """The table of one profile for the mypy plugin."""
+    stem = profile.settings.stem
+    return ToolkitSignatures(f"{stem}Toolkit", profile.rows, profile.settings.module, f"{stem}ToolMessage")
+
+
+def _render_types(profile: PlannedProfile, package: str) -> str:
+    stem, rows = profile.settings.stem, profile.rows
+    literals = [f"Literal[{literal(row.name)}]" for row in rows]
+    union = "    from typing import Union\n\n" if len(rows) > 1 else ""
+    return f"""{header(f"The profile {profile.settings.name!r}: its tools, its types and its policy.", future=False)}
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from toolkit import generated_support as support
+
+{stem}ToolName: TypeAlias = Literal[{", ".join(literal(row.name) for row in rows)}]
+{stem}ToolNames: TypeAlias = tuple[{", ".join(literals)}]
+{stem}Rule: TypeAlias = support.Rule[{stem}ToolName]
+{stem}Policy: TypeAlias = support.SecurityPolicy[{stem}ToolName]
+{stem}Context: TypeAlias = support.ToolkitContext[{stem}ToolName]
+
+if TYPE_CHECKING:
+{union}    from toolkit.generated_support import ToolMessage
+
+{model_imports(rows, package, ("Output",))}
+
+    {stem}ToolMessage: TypeAlias = {render_message_union(rows)}
+else:
+    {stem}ToolMessage = support.ToolMessage
+
+{profile.settings.constant}: Final[support.Profile[{stem}ToolNames]] = support.Profile(
+    {literal(profile.settings.name)},
+    {literal(tuple(row.name for row in rows))},
+    {_render_policy(profile)},
+)
+"""
+
+
+def _render_policy(profile: PlannedProfile) -> str:
+    policy = profile.policy
+    rules = "".join(
+        "            support.Rule[str](" + ", ".join(f"{key}={literal(value)}" for key, value in rule.items()) + "),\n"
+        for rule in policy.get("rules", ())
+    )
+    parts = [f"default={literal(policy.get('default', 'deny'))}", f"tools={literal(policy.get('tools', {}))}"]
+    parts += [f"rules=[\n{rules}        ]"] if rules else []
+    return "support.SecurityPolicy[str](\n" + "".join(f"        {part},\n" for part in parts) + "    )"

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from toolkit.codegen.package.rows import Row
-from toolkit.codegen.profile_settings import ProfileSettings
-from toolkit.codegen.settings import Settings
+from toolkit.codegen.settings import ProfileSettings, Settings
 from toolkit.errors import PolicyError, SpecError, nearest
 from toolkit.guard.permission import Permission
 from toolkit.guard.policy.policy import SecurityPolicy

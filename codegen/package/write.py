@@ -17,11 +17,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from toolkit.codegen.package.manifest import NAME
+from toolkit.codegen.package.manifest import NAME, STAGING, is_ours, surplus_files
 from toolkit.codegen.package.plan import PackagePlan
-from toolkit.codegen.package.surplus import STAGING, is_ours, surplus_files
 from toolkit.errors import GenerationError
-from toolkit.spec.places.locate import show_path
+from toolkit.schema.places import show_path
 
 _MANY: Final = 20
 """From this number of files on, one `sync` of all disks is faster than an `fsync` for each file: a thousand take seconds."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from toolkit.adapters.answers import finish_reasons
-from toolkit.adapters.openai_responses.ends import CLIENT_RUN
+from toolkit.adapters import answers as finish_reasons
+from toolkit.adapters.openai_responses.codec import CLIENT_RUN
 
 _TABLES: Final[dict[str, finish_reasons.Reasons]] = {
     "OpenAI chat": finish_reasons.OPENAI_CHAT,
@@ -47,7 +47,7 @@ _NOTES: Final = f"""
 - Token counts mean the same everywhere: `input_tokens` includes what was read from a cache and written to one,
   `output_tokens` includes reasoning. Anthropic, Bedrock, Gemini and some servers with OpenAI's API count these apart; they are
   added. The provider's own counts are in the metadata, as `usage`.
-- `Accumulator.feed_events(event)` returns events (`toolkit.wire.events`) where `feed` returns the text in them. A driver's
+- `Accumulator.feed_events(event)` returns events (`toolkit.wire.query`) where `feed` returns the text in them. A driver's
   `stream_query(...)` has both: `.events`, whose last is `AnswerEnded`, and `.stream`. They read the same request.
 - `QueryResult.raw` is the SDK's response, or the list of its events for a stream.
 - `driver.count_tokens(prompt, options)` of the drivers for Anthropic, Gemini and Responses asks the provider how many tokens the

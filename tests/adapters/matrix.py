@@ -27,7 +27,7 @@ from toolkit import (
     ToolResult,
     ToolResultMessage,
 )
-from toolkit.testing.laws.conversations import BLOCKS, in_result
+from toolkit.testing.laws import BLOCKS, in_result
 
 NO: Final = "–"
 THOUGHT: Final = "first I think"

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.adapters.traffic import exchanges
-from toolkit.testing.laws import adapter as laws
-from toolkit.testing.laws.adapter import Adapter
+from toolkit.testing import laws
+from toolkit.testing.laws import Adapter
 from toolkit.wire import QueryResult
 
 Stream = list[Any]

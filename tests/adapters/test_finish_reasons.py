@@ -15,8 +15,8 @@ from google.genai import types as genai
 
 from tests.adapters.metadata import metadata_of
 from toolkit import QueryResult
-from toolkit.adapters.answers import finish_reasons
-from toolkit.adapters.openai_responses.ends import CLIENT_RUN
+from toolkit.adapters import answers as finish_reasons
+from toolkit.adapters.openai_responses.codec import CLIENT_RUN
 from toolkit.wire import FinishReason
 
 # -- every word is known -------------------------------------------------------------------------------------------------

@@ -12,8 +12,12 @@ import pytest
 
 from tests.adapters.streams import ADAPTERS, adapter_module, read_stream, recorded_streams
 from tests.adapters.traffic import exchanges
-from toolkit.testing.laws import check_events_that_are_not_objects, check_malformed_answers
-from toolkit.testing.laws.malformed import check_malformed_stream, malformed_copies
+from toolkit.testing.laws import (
+    check_events_that_are_not_objects,
+    check_malformed_answers,
+    check_malformed_stream,
+    malformed_copies,
+)
 
 SAMPLE: Final = 60
 ALL: Final = 3000

@@ -11,7 +11,7 @@ from tests.adapters.matrix import ADAPTERS, SHOWN, document, result_media, user_
 from tests.adapters.sdk_types import refusals
 from tests.projects import REPOSITORY
 from toolkit import TextMessage
-from toolkit.testing.laws.conversations import BLOCKS
+from toolkit.testing.laws import BLOCKS
 
 EXPORTED = {
     "Accumulator", "decode_choice", "decode_messages", "decode_response", "decode_tools", "encode_choice", "encode_messages",

@@ -12,7 +12,7 @@ from tests.adapters.matrix import ADAPTERS, Adapter
 from tests.builtin.workspace import toolkit_for
 from toolkit import ChatMessage, ContentBlock, TextMessage
 from toolkit.adapters import anthropic, bedrock, cohere, gemini, ollama, openai_chat, openai_responses
-from toolkit.testing.laws.conversations import BLOCKS, CONVERSATIONS, PDF, PNG, QUESTION, TURN, WAV, in_result, result
+from toolkit.testing.laws import BLOCKS, CONVERSATIONS, PDF, PNG, QUESTION, TURN, WAV, in_result, result
 from toolkit.wire import AssistantToolCallMessage, ToolCall, ToolResultMessage, from_json, to_json
 
 IMAGE, DOCUMENT, AUDIO = BLOCKS["image"], BLOCKS["PDF with filename"], BLOCKS["audio"]

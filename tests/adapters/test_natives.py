@@ -11,7 +11,7 @@ from tests.adapters.matrix import ADAPTERS, Adapter
 from toolkit import JsonObject, NativeChoice, NativeTool, QueryOptions
 from toolkit.adapters import openai_chat, openai_responses
 from toolkit.adapters.openai_chat import OpenAIChatDriver
-from toolkit.testing.laws.conversations import QUESTION, TOOLS
+from toolkit.testing.laws import QUESTION, TOOLS
 
 PROVIDERS = [adapter.module for adapter in ADAPTERS if adapter.module != "langchain"]
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, Field
 
-from toolkit.adapters.plain_json import plain
+from toolkit.adapters.values import plain
 from toolkit.wire import NamedTool
 
 

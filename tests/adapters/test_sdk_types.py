@@ -15,12 +15,12 @@ from tests.adapters.sdk_types import refusals
 from tests.adapters.traffic import Exchange, exchanges
 from toolkit import ChatMessage, QueryOptions, ToolDefinition, ToolResult, ToolResultMessage
 from toolkit.adapters.anthropic import driver as anthropic
+from toolkit.adapters.driver import output_schema
 from toolkit.adapters.gemini import driver as gemini
 from toolkit.adapters.ollama import driver as ollama
 from toolkit.adapters.openai_chat import driver as openai_chat
 from toolkit.adapters.openai_responses import driver as openai_responses
-from toolkit.adapters.settings.structured_output import output_schema
-from toolkit.testing.laws.conversations import CHOICES, CONVERSATIONS, QUESTION, TOOLS
+from toolkit.testing.laws import CHOICES, CONVERSATIONS, QUESTION, TOOLS
 
 
 @pytest.fixture(params=ADAPTERS, ids=lambda adapter: adapter.module)

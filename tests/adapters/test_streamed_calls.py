@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from toolkit.adapters.streaming.calls import CallPiece, CallsInPieces
+from toolkit.adapters.streaming import CallPiece, CallsInPieces
 from toolkit.adapters.values import arguments_text, call_from_text
 from toolkit.wire import ToolCall
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from toolkit import Network
 from toolkit.generated import SecurityPolicy, Toolkit, ToolkitContext, create_agent_toolkit
-from toolkit.runtime.call.approval import Approver
+from toolkit.runtime.approvals import Approver
 
 HERE = "127.0.0.1"
 INSIDE = "10.1.2.3"

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolkit.builtin.shell.output import OutputEscaper
-from toolkit.builtin.shell.output_buffer import STREAMS, OutputCollector, Stream, shorten
+from toolkit.builtin.shell.output import STREAMS, OutputCollector, OutputEscaper, Stream, shorten
 from toolkit.visible import drop_hidden, escape_hidden
 
 

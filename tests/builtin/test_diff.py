@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolkit.builtin.text.diff import MAX_LINE_CHARACTERS, binary_diff, unified_diff, visible_diff
-from toolkit.builtin.text.line_match import MAX_LINES, line_changes
+from toolkit.builtin.text.similar import MAX_LINES, line_changes
 
 MEBIBYTE = 1024 * 1024
 

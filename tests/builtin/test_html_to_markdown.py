@@ -11,14 +11,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from toolkit.builtin.web.elements import BLOCKS, FORMATS
-from toolkit.builtin.web.events import VOID, End, Start
-from toolkit.builtin.web.html import to_html
-from toolkit.builtin.web.links import BaseUrl
-from toolkit.builtin.web.markdown import to_markdown, to_text
-from toolkit.builtin.web.page_events import MAX_OPEN, Page
-from toolkit.builtin.web.sheet import MAX_INDENTED
-from toolkit.builtin.web.tokens import Tag, tokens
+from toolkit.builtin.web.html import BLOCKS, FORMATS, MAX_OPEN, VOID, BaseUrl, End, Page, Start, Tag, to_html, tokens
+from toolkit.builtin.web.markdown import MAX_INDENTED, to_markdown, to_text
 
 URL = "http://site.test/dir/page"
 ROOM = 1 << 30

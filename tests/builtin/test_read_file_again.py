@@ -14,7 +14,7 @@ import pytest
 
 from tests.builtin.workspace import Meanwhile
 from toolkit import CancelSignal, SecurityPolicy, ToolFailed, ToolkitContext, create_agent_toolkit
-from toolkit.builtin.files.line_positions import LinePositionStore
+from toolkit.builtin.files.whole_file import LinePositionStore
 from toolkit.generated import Toolkit
 
 MINUTE = 61 * 1_000_000_000

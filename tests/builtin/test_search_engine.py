@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from tests.builtin.test_grep_against_ripgrep import patterns, texts
 from toolkit import ToolFailed
 from toolkit.builtin.search.lines import BLOCK, LONG_LINE, Search, split_blocks
-from toolkit.builtin.search.regex import compile
-from toolkit.builtin.search.regex_facts import read_facts
+from toolkit.builtin.search.regex import compile, read_facts
 
 # Blocks
 

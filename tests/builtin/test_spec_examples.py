@@ -13,7 +13,7 @@ from tests.guard.netns import PUBLIC, Job, Lab
 from tests.projects import REPOSITORY
 from toolkit import SecurityPolicy, ToolkitContext, ToolName, create_agent_toolkit
 from toolkit.schema.spec import SpecExample, ToolSpec
-from toolkit.spec.load import load_specs
+from toolkit.schema.spec_files import load_specs
 from toolkit.testing.pack_laws import check_example
 
 SPECS = load_specs([REPOSITORY / "toolkit" / "builtin"], base=REPOSITORY)

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from tests.findings import short_forms
 from tests.modules import documents, load_module, module_text
 from tests.projects import Project, tool
-from toolkit.codegen.package.code_allow_list import check_module
+from toolkit.codegen.package.models import check_module
 from toolkit.errors import GenerationError, SpecError
 
 CODE = "__import__('pathlib').Path('RAN').touch()"
@@ -254,18 +254,18 @@ UNSAFE = {
     "an import under another name": "from typing import Any as x",
     "a call": "print('x')",
     "a function": "def f(): pass",
-    "a decorated class": "from toolkit.models.base import ToolModel\n@print\nclass X(ToolModel): pass",
+    "a decorated class": "from toolkit.schema.models import ToolModel\n@print\nclass X(ToolModel): pass",
     "a class of another base": "class X(Evil): pass",
-    "a metaclass": "from toolkit.models.base import ToolModel\nclass X(ToolModel, metaclass=print()): pass",
-    "a method": "from toolkit.models.base import ToolModel\nclass X(ToolModel):\n    def f(self): pass",
-    "a default that runs": "from toolkit.models.base import ToolModel\nclass X(ToolModel):\n    a: int = print(1)",
-    "a type that runs": "from toolkit.models.base import ToolModel\nclass X(ToolModel):\n    a: print(1)",
-    "a factory": "from toolkit.models.base import ToolModel\nclass X(ToolModel):\n    a: int = Field(default_factory=print)",
+    "a metaclass": "from toolkit.schema.models import ToolModel\nclass X(ToolModel, metaclass=print()): pass",
+    "a method": "from toolkit.schema.models import ToolModel\nclass X(ToolModel):\n    def f(self): pass",
+    "a default that runs": "from toolkit.schema.models import ToolModel\nclass X(ToolModel):\n    a: int = print(1)",
+    "a type that runs": "from toolkit.schema.models import ToolModel\nclass X(ToolModel):\n    a: print(1)",
+    "a factory": "from toolkit.schema.models import ToolModel\nclass X(ToolModel):\n    a: int = Field(default_factory=print)",
     "a lambda": "X: TypeAlias = lambda: 1",
     "a comprehension": "X: TypeAlias = [x for x in ()]",
     "an attribute": "X: TypeAlias = os.system",
-    "an f-string": "from toolkit.models.base import ToolModel\nclass X(ToolModel):\n    a: str = f'{print(1)}'",
-    "another setting": "from toolkit.models.base import ToolModel\nclass X(ToolModel):\n    __class__ = 1",
+    "an f-string": "from toolkit.schema.models import ToolModel\nclass X(ToolModel):\n    a: str = f'{print(1)}'",
+    "another setting": "from toolkit.schema.models import ToolModel\nclass X(ToolModel):\n    __class__ = 1",
     "a loop": "while True: pass",
     "a broken text": "class (",
     "a null byte": "x = '\0'",

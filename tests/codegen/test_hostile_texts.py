@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.modules import load_module, module_text
 from tests.projects import Project, run
-from toolkit.codegen.package.render.literal import docstring
+from toolkit.codegen.package.literals import docstring
 from toolkit.errors import SpecError
 
 TEXTS = [

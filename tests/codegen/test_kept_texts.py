@@ -13,7 +13,7 @@ import pytest
 
 from tests.projects import Project, tool
 from toolkit.codegen import check
-from toolkit.codegen.package.classes.kept_texts import keep_texts, read_kept_texts
+from toolkit.codegen.package.classes import keep_texts, read_kept_texts
 
 GENERATE = """
 import sys
@@ -25,7 +25,7 @@ print("datamodel_code_generator" in sys.modules)
 KEEP_OFTEN = """
 from pathlib import Path
 from toolkit.codegen import find_settings
-from toolkit.codegen.package.classes.kept_texts import keep_texts
+from toolkit.codegen.package.classes import keep_texts
 settings = find_settings(Path({root!r}))
 for _ in range(50):
     keep_texts(settings, {{ {name!r}: "x" * {size} }}, 1)

@@ -12,7 +12,7 @@ from tests.findings import short_forms
 from toolkit.codegen.package.python_names import ToolNames, field_names, name_tools
 from toolkit.errors import SpecError
 from toolkit.schema.problems import SpecPlace
-from toolkit.spec.tool_names import attribute_name
+from toolkit.schema.spec import attribute_name
 
 
 def named(*wires: str) -> list[ToolNames]:

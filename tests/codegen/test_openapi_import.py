@@ -16,7 +16,7 @@ from tests.findings import short_form
 from tests.projects import Project, run
 from toolkit.codegen import ImportSettings
 from toolkit.codegen.imports.openapi import import_openapi
-from toolkit.spec import is_wire_name
+from toolkit.schema.spec import is_wire_name
 
 STRING = {"type": "string"}
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.projects import REPOSITORY, tool
 from toolkit.codegen.package.models import RenderJob
-from toolkit.codegen.package.parallel import MIN_MODULES, render_all, workers_for
+from toolkit.codegen.package.plan import MIN_MODULES, render_all, workers_for
 from toolkit.codegen.schema.document import Document
 from toolkit.codegen.schema.flatten import flatten
 from toolkit.errors import GenerationError
@@ -39,7 +39,7 @@ import threading
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from toolkit.codegen.package.models import RenderJob
-from toolkit.codegen.package.parallel import render_all
+from toolkit.codegen.package.plan import render_all
 from toolkit.codegen.schema.document import Document
 
 if __name__ == "__main__":

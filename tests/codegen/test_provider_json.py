@@ -12,8 +12,8 @@ import pytest
 from tests.findings import short_form, short_forms
 from tests.projects import Project
 from toolkit.codegen import ImportSettings
-from toolkit.codegen.imports.importers.result import ImportResult
 from toolkit.codegen.imports.provider_json import import_provider_json
+from toolkit.codegen.imports.run import ImportResult
 from toolkit.errors import SetupError, SpecError
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}

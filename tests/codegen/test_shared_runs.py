@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.projects import tool
+from toolkit.codegen.package.literals import indented_json
 from toolkit.codegen.package.models import RenderJob, render_many, render_models
-from toolkit.codegen.package.render.indented_json import indented_json
 from toolkit.codegen.schema.document import Document
 from toolkit.codegen.schema.flatten import flatten
 from toolkit.errors import GenerationError

@@ -19,7 +19,7 @@ from tests.corpus.project import SharedProject
 from tests.projects import run
 from toolkit import Pack, SecurityPolicy, ToolCall, ToolContext, ToolkitContext
 from toolkit.errors import ToolFailed
-from toolkit.jsonschema import same_json
+from toolkit.schema import same_json
 
 Json: TypeAlias = dict[str, Any]
 

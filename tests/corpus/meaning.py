@@ -17,10 +17,10 @@ from tests.corpus.columns import Figures, MeasuredModel, MeasuredTool
 from tests.corpus.instances import Instance, instances
 from tests.corpus.specs import outcome, rows
 from tests.modules import load_module
-from toolkit.jsonschema import same_json
-from toolkit.models.base import ToolModel
 from toolkit.runtime.arguments import Reader
-from toolkit.runtime.output.message import json_writer
+from toolkit.runtime.output import json_writer
+from toolkit.schema import same_json
+from toolkit.schema.models import ToolModel
 
 ARGUMENTS: Final = "arguments that are not an object are refused"
 DECIDED: Final[dict[str, str]] = {

@@ -14,7 +14,7 @@ from typing import Any
 
 from tests.corpus.specs import FILES, rows
 from tests.projects import run
-from toolkit.spec.tool_names import attribute_name
+from toolkit.schema.spec import attribute_name
 
 MCP_KEYS = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
 

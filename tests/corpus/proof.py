@@ -22,7 +22,7 @@ from tests.corpus.entry_points import disagreements
 from tests.corpus.project import SharedProject, SharedTool
 from tests.projects import run
 from tests.typing.checkers import Report, mypy, pyright
-from toolkit.codegen.package.code_allow_list import check_module
+from toolkit.codegen.package.models import check_module
 
 A_PACKAGE = 100
 INVOKE_EVERY = 1000

@@ -13,7 +13,7 @@ from toolkit.codegen.package.models import render_models
 from toolkit.codegen.schema.document import Document
 from toolkit.errors import SetupError
 from toolkit.schema.spec import ToolSpec
-from toolkit.spec.load import load_spec_text
+from toolkit.schema.spec_files import load_spec_text
 
 FILES = ("bfcl.jsonl", "cookbooks.jsonl", "mcp.jsonl", "openapi_ops.jsonl")
 

@@ -29,8 +29,8 @@ from tests.corpus.instances import Instance
 from tests.corpus.oracle import Verdict
 from tests.corpus.static_meaning import NOTHING_SAID, StaticMeaning
 from tests.modules import documents, load_module, module_text
-from toolkit.codegen.schema.report import Loss
-from toolkit.spec.load import load_spec_text
+from toolkit.codegen.schema.document import Loss
+from toolkit.schema.spec_files import load_spec_text
 
 TEXT = {"type": "string"}
 

@@ -11,11 +11,11 @@ from pydantic import ValidationError
 from tests.corpus.instances import instances
 from tests.corpus.specs import FILES, rows
 from tests.modules import documents, load_module
-from toolkit.codegen.package.formats import RICH
 from toolkit.codegen.package.models import render_models
+from toolkit.codegen.schema.document import RICH
 from toolkit.errors import SetupError
-from toolkit.jsonschema import same_json
 from toolkit.runtime.arguments import Reader
+from toolkit.schema import same_json
 
 SAMPLE_EVERY = 8
 

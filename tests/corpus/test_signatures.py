@@ -14,12 +14,8 @@ from pydantic import BaseModel
 
 from tests.corpus.project import SharedProject, SharedTool, shared_tools
 from tests.typing.checkers import mypy, pyrefly, ty
-from toolkit.runtime.catalog.catalog import Catalog
-from toolkit.runtime.signatures.checker_text import checker_text
-from toolkit.runtime.signatures.model_source import CONTENT_OUTPUT
-from toolkit.runtime.signatures.prompt_text import prompt_text
-from toolkit.runtime.signatures.python_types import TypeTexts
-from toolkit.runtime.signatures.signature import ToolSignature
+from toolkit.runtime.catalog import Catalog
+from toolkit.runtime.signatures import CONTENT_OUTPUT, ToolSignature, TypeTexts, checker_text, prompt_text
 
 
 def sample(tools: list[SharedTool]) -> list[SharedTool]:

@@ -11,7 +11,7 @@ import pytest
 from tests.corpus.specs import FILES, rows
 from tests.corpus.static_meaning import NOTHING_SAID, StaticMeaning, read_types, static_meaning
 from tests.modules import documents, load_module, module_text
-from toolkit.codegen.schema.report import Loss
+from toolkit.codegen.schema.document import Loss
 
 SAMPLE_EVERY = {"bfcl.jsonl": 14, "mcp.jsonl": 5}
 

@@ -14,7 +14,7 @@ from toolkit.codegen.schema.flatten import flatten
 from toolkit.errors import SetupError, SpecError
 from toolkit.schema.problems import Finding
 from toolkit.schema.spec import ToolSpec
-from toolkit.spec.load import load_spec_text
+from toolkit.schema.spec_files import load_spec_text
 
 DIGEST = re.compile(r"X[0-9a-f]{6,}(?![0-9a-z])")
 GOAL_HASHES = 0.005

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from toolkit.guard.files import resolve
-from toolkit.guard.fs import rename
+from toolkit.guard.files import write as rename
 
 _OPENS: Final = ("open", "scandir", "listdir")
 _GROWS: Final = ("mkdir", "makedirs", "link", "symlink", "rename", "replace", "write", "pwrite", "pwritev", "ftruncate", "fsync")  # fmt: skip

@@ -15,7 +15,7 @@ from acme.generated import SecurityPolicy, ToolkitContext, create_agent_toolkit
 from tests.projects import Project, tool
 from toolkit import Conversation, Progress, RunLimitReached, TextMessage, ToolFailed, ToolResult
 from toolkit.fleet.messages import ProgressEvent, Report, RunOutcome, read_from_worker, write, write_report
-from toolkit.fleet.repeatable import is_repeatable
+from toolkit.fleet.worker import is_repeatable
 
 
 class Calls:
@@ -94,7 +94,7 @@ CHANGES = {"annotations": {"readOnlyHint": False}, "permissions": ["read"]}
 READS = {"permissions": ["read"]}
 SHOW = """
 from acme.generated import SecurityPolicy, ToolkitContext, create_agent_toolkit
-from toolkit.fleet.repeatable import is_repeatable
+from toolkit.fleet.worker import is_repeatable
 with create_agent_toolkit(ToolkitContext("workspace", SecurityPolicy(default="allow")), packs=[]) as toolkit:
     print(*(name for name in {names} if is_repeatable(toolkit, name)))
 """

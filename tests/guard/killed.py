@@ -18,7 +18,7 @@ from typing import Any
 
 from toolkit.errors import ToolFailed
 from toolkit.guard import Drop, FileChange, Put, Recovery, SandboxFS
-from toolkit.guard.fs import rename
+from toolkit.guard.files import write as rename
 
 FILES = {"a.txt": (b"a\n", 0o640), "d.txt": (b"d\n", 0o644), "e.txt": (b"e\n", 0o755), "sub/e2.txt": (b"E\n", 0o600)}
 CHANGING = ("rename", "link", "unlink", "mkdir", "rmdir", "write", "fsync", "fchmod", "ftruncate")
@@ -56,7 +56,7 @@ def transact(base: Path) -> None:
 
 def conflict(base: Path, moment: str) -> None:
     """The last file of the transaction is changed while names are already changing, so that everything must be undone."""
-    step, path = sys.modules["toolkit.guard.fs.transaction.step"], base / "ws/e.txt"
+    step, path = sys.modules["toolkit.guard.files.transaction"], base / "ws/e.txt"
 
     def meanwhile(act: Callable[..., None]) -> Callable[..., None]:
         def acting(*arguments: Any) -> None:

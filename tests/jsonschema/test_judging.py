@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from tests.codegen.subset.random_schemas import schemas, values
-from toolkit.jsonschema import Judge, References, has_type, json_key, json_type, same_json
-from toolkit.jsonschema.types import TYPES
-from toolkit.jsonschema.walk import subschemas
+from toolkit.schema import Judge, References, has_type, json_key, json_type, same_json
+from toolkit.schema.keywords import TYPES, subschemas
 from toolkit.schema.merge import NotMergeable, conjuncts, merge
 
 NUMBERS = st.sampled_from([0, 0.0, -0.0, 1, 1.0, True, False, 2**53, float(2**53), 1.5])

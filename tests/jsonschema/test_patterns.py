@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from tests.modules import input_model
-from toolkit.jsonschema.patterns import for_linear_engine
 from toolkit.schema.accepts import Judge
 from toolkit.schema.enforce import new_validator
+from toolkit.schema.keywords import for_linear_engine
 
 # The pattern, texts it takes, texts it refuses.
 CASES: list[tuple[str, list[str], list[str]]] = [

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from toolkit.jsonschema import References
+from toolkit.schema import References
 
 NULL = {"type": "null"}
 DRAFT_4 = "http://json-schema.org/draft-04/schema#"

@@ -12,7 +12,7 @@ import pytest
 from tests.projects import Project, run
 from toolkit.adapters.gemini.schema import to_openapi
 from toolkit.adapters.strict import check_strict, to_strict
-from toolkit.codegen.imports.subset.prove import gaps
+from toolkit.codegen.imports.subset import gaps
 
 INTEGER = {"type": "integer"}
 SPELLINGS: dict[str, tuple[str, dict[str, Any]]] = {

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.jsonschema import join_pointer, map_children, split_pointer, subschemas
-from toolkit.jsonschema.pointer import find_at
+from toolkit.schema import join_pointer, map_children, split_pointer, subschemas
+from toolkit.schema.keywords import find_at
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

@@ -10,7 +10,7 @@ import pytest
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from tests.modules import input_model
-from toolkit.models import Omissible, ToolModel
+from toolkit.schema.models import Omissible, ToolModel
 
 
 class Place(ToolModel, extra="forbid"):

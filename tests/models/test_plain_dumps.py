@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field, ModelWrapValidatorHandler, TypeAdapter, m
 from pydantic_core import to_jsonable_python
 
 from tests.modules import load_module, module_text
-from toolkit.models import Omissible, ToolModel, ToolRootModel
+from toolkit.schema.models import Omissible, ToolModel, ToolRootModel
 
 PROPERTIES: dict[str, Any] = {
     "q": {"type": "string"},

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.packs.mcp import answer_size
-from toolkit.packs.mcp.answer_size import MAX_ITEMS, MAX_VALUES, find_excess
+from toolkit.packs.mcp import content as answer_size
+from toolkit.packs.mcp.content import MAX_ITEMS, MAX_VALUES, find_excess
 
 TEXTS = st.text(alphabet='a",[]{}\\ é\n', max_size=4)
 JSON = st.recursive(

@@ -11,7 +11,7 @@ import inspect
 import pytest
 from mcp.client.auth import OAuthClientProvider
 
-from toolkit.packs.mcp.oauth.authorization import ServerAuthorization
+from toolkit.packs.mcp.oauth import ServerAuthorization
 
 REPLACED = {
     "_initialize": "a restart forgets when the token ends and where it is refreshed",

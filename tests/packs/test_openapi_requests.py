@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tests.packs.service import Service
 from toolkit import StandaloneContext
 from toolkit.errors import InvalidArguments, SetupError, ToolkitError
-from toolkit.models.base import ToolModel
 from toolkit.packs import ApiBody, ApiOperation, ApiParameter, ApiService, api_pack
+from toolkit.schema.models import ToolModel
 
 CONTENT = "toolkit.wire.content:ContentOutput"
 

@@ -10,8 +10,7 @@ import pytest
 
 from tests.playground.running import RunningPlayground, playground
 from toolkit.generated import SecurityPolicy, ToolkitContext, ToolName, create_agent_toolkit
-from toolkit.playground.answers.python_line import python_line
-from toolkit.playground.answers.token_costs import measure_tools
+from toolkit.playground.answers import measure_tools, python_line
 from toolkit.wire.definition import ToolDefinition
 
 
@@ -144,8 +143,8 @@ def test_tokens_are_estimated_from_the_bytes_that_each_adapter_writes(shop: Runn
 
 
 def test_the_bytes_are_those_of_the_encoded_definitions() -> None:
-    from toolkit.adapters.openai_chat.encode import encode_tools
-    from toolkit.wire.json_types import JsonObject
+    from toolkit.adapters.openai_chat.codec import encode_tools
+    from toolkit.wire.call import JsonObject
 
     tool = ToolDefinition("a", "Ä.", JsonObject({"type": "object", "properties": {}}))
     written = json.dumps(encode_tools([tool]), ensure_ascii=False, separators=(",", ":")).encode()

@@ -15,7 +15,7 @@ import pytest
 from tests.builtin.commands import OPEN_LINE, line_in, needs_a_sandbox
 from tests.playground.conftest import make_workspace
 from tests.playground.running import SECONDS, RunningPlayground, make_client, playground
-from toolkit.playground.http.headers import HEADERS
+from toolkit.playground.requests import HEADERS
 
 T = TypeVar("T")
 ADDRESSES = ("/api/session", "/api/tools", "/api/tools/read_file", "/api/audit", "/api/tokens", "/api/nothing")
@@ -92,7 +92,7 @@ def test_every_response_says_what_a_browser_may_do_with_it(open_house: RunningPl
 
 
 def test_the_page_holds_no_data_and_asks_nobody_else(open_house: RunningPlayground) -> None:
-    from toolkit.playground.http.page_files import page_files
+    from toolkit.playground.requests import page_files
 
     for path, (content, _) in page_files().items():
         response = ask(open_house, path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from toolkit.playground.calls.outbox import MAX_PIECES, MAX_WAITING, Outbox
+from toolkit.playground.calls import MAX_PIECES, MAX_WAITING, Outbox
 from toolkit.runtime.progress import Progress
 
 

@@ -9,12 +9,9 @@ from pathlib import Path
 from typing import Protocol
 
 from toolkit.generated import CATALOG, ToolName
-from toolkit.runtime.programs.gate import ParsedProgram, parse_program
-from toolkit.runtime.programs.result import ProgramError
-from toolkit.runtime.programs.settings import Checker
-from toolkit.runtime.programs.syntax.allowed_imports import ALLOWED_IMPORTS
-from toolkit.runtime.signatures.catalog_signatures import CatalogSignatures
-from toolkit.runtime.signatures.checker_text import checker_text
+from toolkit.runtime.programs.gate import ALLOWED_IMPORTS, ParsedProgram, parse_program
+from toolkit.runtime.programs.result import Checker, ProgramError
+from toolkit.runtime.signatures import CatalogSignatures, checker_text
 
 FOLDER = Path(__file__).parent
 TOOLS: tuple[ToolName, ...] = ("edit", "exec_command", "glob", "grep", "list", "read_file", "todoread")

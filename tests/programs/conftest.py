@@ -10,10 +10,9 @@ import pytest
 from tests.guard.ways import guard_in
 from tests.programs.cases import Check, parse, prelude
 from toolkit import SecurityPolicy, Toolkit, ToolkitContext, create_agent_toolkit
-from toolkit.runtime.programs.check.checkers import Checkers
-from toolkit.runtime.programs.result import ProgramError
-from toolkit.runtime.programs.settings import Checker
-from toolkit.runtime.signatures.errors_stub import errors_stub
+from toolkit.runtime.programs.check import Checkers
+from toolkit.runtime.programs.result import Checker, ProgramError
+from toolkit.runtime.signatures import errors_stub
 
 ALLOWED = SecurityPolicy(
     default="deny",

@@ -12,12 +12,10 @@ from tests.guard.ways import guard_in
 from tests.programs.cases import Check, ProgramCase, parse, prelude, read_cases
 from tests.projects import REPOSITORY, run
 from toolkit.errors import SetupError, ToolFailed
-from toolkit.runtime.programs.check.checkers import Checkers
-from toolkit.runtime.programs.check.installed import find_checker
-from toolkit.runtime.programs.gate import parse_program
-from toolkit.runtime.programs.settings import Checker
-from toolkit.runtime.programs.syntax.allowed_imports import ALLOWED_IMPORTS
-from toolkit.runtime.signatures.errors_stub import errors_stub
+from toolkit.runtime.programs.check import Checkers, find_checker
+from toolkit.runtime.programs.gate import ALLOWED_IMPORTS, parse_program
+from toolkit.runtime.programs.result import Checker
+from toolkit.runtime.signatures import errors_stub
 
 CHECKERS = ("mypy", "ty", pytest.param("pyrefly", marks=pytest.mark.whole))
 WRONG = [case for case in read_cases("wrong_programs.txt") if not parse(case.source).errors]
@@ -135,7 +133,7 @@ WITHOUT_SITE_PACKAGES = f"""
 import sys
 sys.path.insert(0, {str(REPOSITORY)!r})
 from toolkit.errors import SetupError
-from toolkit.runtime.programs.check.installed import find_checker
+from toolkit.runtime.programs.check import find_checker
 for choice in ("auto", "mypy", "ty"):
     try:
         find_checker(choice)

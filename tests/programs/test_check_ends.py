@@ -15,11 +15,9 @@ from tests.guard.ways import guard_in
 from tests.programs.cases import parse, prelude
 from toolkit.errors import ToolFailed
 from toolkit.guard import CommandLimits, ProcessGuard
-from toolkit.runtime.programs.check.checkers import Checkers
-from toolkit.runtime.programs.error_list import MAX_ERRORS, MAX_MESSAGE
-from toolkit.runtime.programs.result import ProgramError
-from toolkit.runtime.programs.settings import Checker
-from toolkit.runtime.signatures.errors_stub import errors_stub
+from toolkit.runtime.programs.check import Checkers
+from toolkit.runtime.programs.result import MAX_ERRORS, MAX_MESSAGE, Checker, ProgramError
+from toolkit.runtime.signatures import errors_stub
 
 GENERIC = "from typing import TypeVar\nT = TypeVar('T')\ndef twice(value: T) -> tuple[T, T]: return (value, value)\n"
 ENDLESS = f"{GENERIC}x = {'twice(' * 50}1{')' * 50}\nx.foo\n"

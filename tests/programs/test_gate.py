@@ -12,9 +12,8 @@ import pytest
 
 from tests.programs.cases import ProgramCase, parse, read_cases
 from tests.projects import run
-from toolkit.runtime.programs.error_list import MAX_ERRORS
-from toolkit.runtime.programs.gate import ToolUse, parse_program
-from toolkit.runtime.programs.syntax.allowed_imports import ALLOWED_IMPORTS
+from toolkit.runtime.programs.gate import ALLOWED_IMPORTS, ToolUse, parse_program
+from toolkit.runtime.programs.result import MAX_ERRORS
 
 WRONG = read_cases("wrong_programs.txt")
 REFUSED = [case for case in WRONG if parse(case.source).errors]

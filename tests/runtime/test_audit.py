@@ -32,8 +32,8 @@ from toolkit import (
     ToolkitError,
 )
 from toolkit.runtime.audit import AuditHead, AuditReport, verify
-from toolkit.runtime.audit.lines import AUDIT_BEGINNING, chain_records, old_digest, write_record
-from toolkit.runtime.audit.redact import redact
+from toolkit.runtime.audit.log import redact
+from toolkit.runtime.audit.verification import AUDIT_BEGINNING, chain_records, old_digest, write_record
 
 
 def records(log: Path) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.builtin.workspace import toolkit_for
-from toolkit.runtime.brief_turns import BriefTurns
+from toolkit.runtime.workers import BriefTurns
 
 WATCHDOG = 60.0
 

@@ -275,7 +275,7 @@ def test_a_name_that_providers_refuse_is_known_by_its_alias(tmp_path: Path) -> N
     code = """
 from acme.generated import SecurityPolicy, ToolkitContext, create_agent_toolkit
 from toolkit import Pack, ToolCall
-from toolkit.wire.aliases import alias
+from toolkit.wire.definition import alias
 pack = Pack({"math.factorial": lambda args, ctx: {"rows": [], "total": 0}})
 policy = SecurityPolicy(default="deny", tools={"math.factorial": "allow"})
 with create_agent_toolkit(ToolkitContext(".", policy), packs=[pack]) as toolkit:

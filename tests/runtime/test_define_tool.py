@@ -36,7 +36,7 @@ from toolkit import (
     tool,
 )
 from toolkit.runtime import CodeTool
-from toolkit.runtime.functions.docstrings import parameters_in
+from toolkit.runtime.functions import parameters_in
 
 Run = Callable[..., ToolResult]
 

@@ -20,8 +20,8 @@ from acme.generated import (
 )
 from tests.runtime.conftest import Door, MakeDoor
 from toolkit import Pack, ToolCall, ToolContext, ToolkitError, tool
-from toolkit.models import Omissible, ToolModel
 from toolkit.runtime.arguments import Reader
+from toolkit.schema.models import Omissible, ToolModel
 
 # -- outputs -----------------------------------------------------------------------------------------------------------
 

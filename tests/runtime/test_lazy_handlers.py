@@ -13,7 +13,7 @@ from tests.projects import REPOSITORY, run
 from tests.runtime.conftest import MakeDoor
 from toolkit import DependencyKey, Depends, Pack, PolicyError, Rule, SecurityPolicy, SetupError, ToolContext, ToolName
 from toolkit.builtin import BUILTIN
-from toolkit.runtime.catalog.lazy_handler import LazyHandler
+from toolkit.runtime.packs import LazyHandler
 
 MINE = DependencyKey("todo_store", lambda: 1)
 SOURCE = REPOSITORY / "toolkit/builtin/__init__.py"

@@ -9,7 +9,7 @@ import pytest
 
 from toolkit import SetupError
 from toolkit.generated import SecurityPolicy, ToolkitContext, create_agent_toolkit
-from toolkit.runtime.context.state_directory import StateDirectory
+from toolkit.runtime.state_directory import StateDirectory
 
 
 def test_makes_private_folders_when_they_are_asked_for(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from tests.docs.blocks import Block, read_blocks
 from tests.docs.pages import PAGES
 from tests.projects import DOWNSTREAM
 from tests.serve.conformance.server import SECONDS, serve_http
-from toolkit.serve.setup.presets import ALLOWS, PRESETS, Preset, allowed_tools
+from toolkit.serve.setup import ALLOWS, PRESETS, Preset, allowed_tools
 
 PAGE = PAGES["docs/serving.md"]
 TEXT = PAGE.read_text()

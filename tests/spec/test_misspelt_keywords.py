@@ -9,7 +9,7 @@ import pytest
 
 from tests.findings import short_forms
 from toolkit.errors import SpecError
-from toolkit.spec import load_spec_text
+from toolkit.schema.spec_files import load_spec_text
 
 MISSPELT = {
     "requird": (["a"], "required"),

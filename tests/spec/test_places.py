@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from toolkit.schema.problems import SpecPlace
-from toolkit.spec import Finding
-from toolkit.spec.places.locate import locate
+from toolkit.schema.places import locate
+from toolkit.schema.problems import Finding, SpecPlace
 
 YAML = """\
 # a comment

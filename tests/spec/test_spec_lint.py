@@ -7,7 +7,10 @@ import json
 import pytest
 
 from tests.findings import short_form
-from toolkit.spec import Finding, Json, lint_spec, load_spec_text
+from toolkit.schema.checks import lint_spec
+from toolkit.schema.problems import Finding
+from toolkit.schema.spec import Json
+from toolkit.schema.spec_files import load_spec_text
 
 BARE: Json = {"type": "string"}
 TOLD: Json = {"type": "string", "description": "Told."}

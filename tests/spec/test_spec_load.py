@@ -12,8 +12,9 @@ import pytest
 
 from tests.findings import short_forms
 from toolkit.errors import SpecError
-from toolkit.spec import Json, SpecExample, ToolSpec, load_spec_text, load_specs
-from toolkit.spec.places.locate import show_path
+from toolkit.schema.places import show_path
+from toolkit.schema.spec import Json, SpecExample, ToolSpec
+from toolkit.schema.spec_files import load_spec_text, load_specs
 
 SMALL = "name: {}\ninputSchema: {{}}\n"
 
@@ -285,5 +286,5 @@ def test_refuses_a_description_file_that(described: Path, name: str, messages: l
 
 
 def test_the_model_needs_no_yaml() -> None:
-    code = "import sys, toolkit.schema.spec, toolkit.spec.load; assert 'yaml' not in sys.modules"
+    code = "import sys, toolkit.schema.spec, toolkit.schema.spec_files; assert 'yaml' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -9,7 +9,7 @@ import yaml
 
 from tests.findings import short_forms
 from toolkit.errors import SpecError
-from toolkit.spec import load_spec_text
+from toolkit.schema.spec_files import load_spec_text
 
 NAME_RULE = (
     "a name has 1 to 128 characters: an ASCII letter, a digit or '_' first, then also '.', '/', ':', '-' and spaces; "

@@ -9,7 +9,8 @@ import pytest
 
 from tests.findings import short_forms
 from toolkit.errors import SpecError
-from toolkit.spec import Origin, ToolSpec, load_spec_text
+from toolkit.schema.spec import Origin, ToolSpec
+from toolkit.schema.spec_files import load_spec_text
 
 SCHEMA = {"type": "object"}
 

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolkit.guard.permission import PERMISSIONS
-from toolkit.spec import Json, load_spec_text
+from toolkit.schema.spec import Json
+from toolkit.schema.spec_files import load_spec_text
 
 # Numbers to YAML 1.2, but strings to the YAML 1.1 that safe_dump writes: it leaves them unquoted.
 NUMBERS_TO_US_ALONE = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")

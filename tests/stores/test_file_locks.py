@@ -17,7 +17,7 @@ from tests.projects import REPOSITORY
 from tests.stores.redis_server import OwnRedis
 from toolkit import SecurityPolicy, Toolkit, ToolkitContext, create_agent_toolkit
 from toolkit.errors import ToolFailed, ToolTimeout
-from toolkit.runtime.stores.file_locks import FileLocks
+from toolkit.runtime.stores.locks import FileLocks
 from toolkit.stores import FileWriteLocks
 
 WATCHDOG = 60.0

@@ -16,7 +16,7 @@ from tests.stores.test_failing_outputs import LINES, shout, stream
 from toolkit import Pack, SetupError, Todo, ToolCall, ToolContext, ToolFailed
 from toolkit.builtin import BUILTIN
 from toolkit.stores import TODO_STORE, AsyncRedisStores, RedisStores, RedisWriteLocks, hold_lock, wait_for
-from toolkit.testing.store_laws.many_callers import wait_until
+from toolkit.testing.store_laws import wait_until
 
 pytestmark = pytest.mark.slow
 

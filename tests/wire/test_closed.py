@@ -32,7 +32,7 @@ from pydantic_core import SchemaValidator
 from typing_extensions import TypedDict
 
 from toolkit.errors import SetupError
-from toolkit.models import Omissible, ToolModel, schema_of_arguments, validator_from_wire
+from toolkit.schema.models import Omissible, ToolModel, schema_of_arguments, validator_from_wire
 
 
 class Colour(enum.Enum):

@@ -9,10 +9,16 @@ from typing import Any
 
 import pytest
 
-from toolkit.wire.conversation import Conversation
-from toolkit.wire.events import AnswerEnded, AnswerEvent, ReasoningCame, TextCame
-from toolkit.wire.query import QueryResult
-from toolkit.wire.streams import AsyncStreamResult, StreamResult
+from toolkit.wire.query import (
+    AnswerEnded,
+    AnswerEvent,
+    AsyncStreamResult,
+    Conversation,
+    QueryResult,
+    ReasoningCame,
+    StreamResult,
+    TextCame,
+)
 
 EVENTS: tuple[AnswerEvent, ...] = (ReasoningCame("hm"), TextCame("hel"), ReasoningCame("so"), TextCame("lo"))
 WHOLE = QueryResult("hello")

@@ -6,21 +6,103 @@ and how the answer is decoded.
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import Any, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
-from toolkit.adapters.answers.surrogates import mend
-from toolkit.adapters.plain_json import JsonDict
-from toolkit.adapters.settings.structured_output import ModelT, output_schema, read_output
-from toolkit.adapters.strict import StrictRules
-from toolkit.wire.call import ToolCall
-from toolkit.wire.events import AnswerEvent, CallCompleted
+from typing_extensions import TypeVar
+
+from toolkit.adapters.strict import StrictReceipt, StrictRules
+from toolkit.adapters.strict.adapter import output_receipt
+from toolkit.adapters.values import JsonDict, mend
+from toolkit.errors import OutputError
+from toolkit.wire.call import JsonObject, ToolCall
+from toolkit.wire.definition import Output, OutputSchema
 from toolkit.wire.message import ChatMessage, TextMessage
-from toolkit.wire.output import Output
-from toolkit.wire.query import FinishReason, QueryOptions, QueryResult
-from toolkit.wire.streams import AsyncStreamResult, StreamResult
+from toolkit.wire.query import (
+    AnswerEvent,
+    AsyncStreamResult,
+    CallCompleted,
+    FinishReason,
+    QueryOptions,
+    QueryResult,
+    StreamResult,
+)
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Answers that are values of a pydantic model: the schema to ask with, and reading what came.
+
+ModelT = TypeVar("ModelT", bound="BaseModel")
+
+# Providers want an object at the root; the value of any other model is this property of one.
+_WRAPPER: Final = "value"
+_DEFINITIONS: Final = "$defs"
+_MAX_ERRORS: Final = 3
+_WHY: Final[dict[FinishReason, str]] = {
+    "length": "the answer was cut at the token limit: raise 'max_tokens'",
+    "tool_calls": "the model called tools instead of answering: run the calls, and ask again with their results",
+    "refused": "the model declined to answer",
+    "filtered": "the provider's safety filter blocked the request or the answer",
+    "paused": "the provider paused the turn: send the conversation again as it is",
+    "needs_action": "the provider waits for an approval, or for an action of one of its own tools",
+}
+
+
+def output_schema(model: type[BaseModel]) -> OutputSchema:
+    """The schema to ask for values of a model with."""
+    schema = model.model_json_schema()
+    if not _is_wrapped(model):
+        return OutputSchema(model.__name__, JsonObject(schema))
+    definitions = {_DEFINITIONS: schema.pop(_DEFINITIONS)} if _DEFINITIONS in schema else {}
+    made = {"type": "object", "properties": {_WRAPPER: schema}, "required": [_WRAPPER], "additionalProperties": False}
+    return OutputSchema(model.__name__, JsonObject({**made, **definitions}))
+
+
+def _is_wrapped(model: type[BaseModel]) -> bool:
+    from pydantic import RootModel
+
+    return issubclass(model, RootModel)
+
+
+def enforced_schema(output: OutputSchema, rules: StrictRules, provider: str) -> JsonDict:
+    """The schema for a provider that takes none but strict ones; raises ValueError for one that it cannot enforce."""
+    receipt = output_receipt(output, rules)
+    if not receipt.is_strict:
+        places = "; ".join(f"{pointer or 'the schema'}: {why}" for pointer, why in receipt.problems[:_MAX_ERRORS])
+        raise ValueError(f"{provider} cannot enforce the schema of {output.name!r}: {places}; change the model there")
+    return receipt.schema
+
+
+def read_output(result: QueryResult, model: type[ModelT], rules: StrictRules | None) -> Output[ModelT]:
+    """The value in an answer; raises ``OutputError`` if there is none."""
+    from pydantic import ValidationError
+
+    if result.finish_reason != "stop":
+        error = result.metadata.get("error")
+        why = _WHY.get(result.finish_reason, f"the query failed: {error}")
+        raise OutputError(why, result) from (error if isinstance(error, BaseException) else None)
+    try:
+        answer: Any = json.loads(result.content)
+    except (ValueError, RecursionError) as error:
+        raise OutputError(f"the answer is not JSON: {error}", result) from error
+    receipt = StrictReceipt({}) if rules is None else output_receipt(output_schema(model), rules)
+    if isinstance(answer, dict):
+        answer = receipt.decode(answer)
+        answer = answer.get(_WRAPPER, answer) if _is_wrapped(model) else answer
+    try:
+        return Output(model.model_validate_json(json.dumps(answer)), result)
+    except ValidationError as error:
+        found = [f"{'/'.join(map(str, one['loc'])) or 'the whole'}: {one['msg']}" for one in error.errors()]
+        more = f"; and {len(found) - _MAX_ERRORS} more" if len(found) > _MAX_ERRORS else ""
+        what = "; ".join(found[:_MAX_ERRORS])
+        raise OutputError(f"the answer does not fit {model.__name__}: {what}{more}", result) from error
+
 
 Prompt: TypeAlias = str | Sequence[ChatMessage]
 """What a query starts with: a user's text, or messages."""
@@ -214,3 +296,50 @@ def join_messages_with_system(prompt: Prompt, options: QueryOptions) -> list[Cha
 def without_none(**fields: Any) -> JsonDict:
     """The fields that have a value."""
     return {key: value for key, value in fields.items() if value is not None}
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Drivers whose SDK can count the tokens of a request without sending it to the model.
+
+
+@dataclass(frozen=True, slots=True)
+class Counting:
+    """How to count: the client's method, which part of a request it takes, and where the number is in its answer."""
+
+    send: Callable[..., Any]
+    select: Callable[[JsonDict], JsonDict]
+    key: str
+
+    def read(self, answer: Any) -> int:
+        return int(getattr(answer, self.key))
+
+
+class CountingDriver(BaseDriver):
+    """A driver over a sync client that can count tokens."""
+
+    def __init__(self, exchange: Exchange, counting: Counting) -> None:
+        super().__init__(exchange)
+        self._counting: Final = counting
+
+    def count_tokens(self, prompt: Prompt, options: QueryOptions = _DEFAULTS) -> int:
+        """The number of input tokens that ``query`` with the same arguments would send. An error of the SDK is raised."""
+        request = self._counting.select(self._exchange.request(prompt, options))
+        return self._counting.read(self._counting.send(**request))
+
+
+class AsyncCountingDriver(AsyncBaseDriver):
+    """A driver over an async client that can count tokens."""
+
+    def __init__(self, exchange: Exchange, counting: Counting) -> None:
+        super().__init__(exchange)
+        self._counting: Final = counting
+
+    async def count_tokens(self, prompt: Prompt, options: QueryOptions = _DEFAULTS) -> int:
+        """The number of input tokens that ``query`` with the same arguments would send. An error of the SDK is raised."""
+        request = self._counting.select(self._exchange.request(prompt, options))
+        return self._counting.read(await self._counting.send(**request))
+
+
+def select_keys(request: JsonDict, keys: frozenset[str]) -> JsonDict:
+    """The part of a request that a counting method takes."""
+    return {key: value for key, value in request.items() if key in keys}

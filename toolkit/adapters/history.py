@@ -9,12 +9,12 @@ ids in every turn.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 from toolkit.adapters.lossless import has_native_parts
-from toolkit.wire.call import ToolCall
+from toolkit.wire.call import ToolCall, ToolResult
 from toolkit.wire.content import ContentBlock
 from toolkit.wire.message import (
     AssistantToolCallMessage,
@@ -24,7 +24,6 @@ from toolkit.wire.message import (
     has_tool_calls,
     is_tool_result,
 )
-from toolkit.wire.result import ToolResult
 
 ProblemKind: TypeAlias = Literal[
     "call without result", "result without call", "duplicate result", "result out of place", "result with another name",
@@ -275,3 +274,40 @@ def _with_new_ids(kept: Any, calls: Sequence[_Call]) -> Any:
             left.remove(named)
         layout.append(entry if named is None else {**entry, "call": named.call.id})
     return {**kept, "layout": layout}
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Going through a conversation: the tool names of earlier calls, and the results that follow each message.
+
+_Raw = TypeVar("_Raw")
+
+
+def decode_with_call_names(
+    messages: Iterable[_Raw], decode: Callable[[_Raw, Mapping[str, str]], ChatMessage]
+) -> list[ChatMessage]:
+    """Decodes messages in their order. ``decode`` also gets the tool name of each call so far, by id, because many
+    providers send a result with the id of its call only.
+    """
+    names: dict[str, str] = {}
+    decoded: list[ChatMessage] = []
+    for raw in messages:
+        message = decode(raw, names)
+        if isinstance(message, AssistantToolCallMessage):
+            names.update((call.id, call.name) for call in message.tool_calls)
+        decoded.append(message)
+    return decoded
+
+
+def group_results(messages: Iterable[ChatMessage]) -> Iterator[tuple[ChatMessage | None, list[ToolResultMessage]]]:
+    """Each message that is not a result, with the results right after it. Results at the front come with None."""
+    current: ChatMessage | None = None
+    results: list[ToolResultMessage] = []
+    for message in messages:
+        if isinstance(message, ToolResultMessage):
+            results.append(message)
+            continue
+        if current is not None or results:
+            yield current, results
+        current, results = message, []
+    if current is not None or results:
+        yield current, results

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeAlias, TypeVar
 
-from toolkit.adapters.plain_json import JsonDict
+from toolkit.adapters.values import JsonDict
 from toolkit.wire.call import ToolCall
 from toolkit.wire.definition import ToolDefinition
 from toolkit.wire.message import AssistantToolCallMessage, TextMessage, ToolResultMessage

@@ -5,14 +5,50 @@ OpenAI's form, an object ``function`` inside ``{"type": "function"}``, is also w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import replace
+from re import Pattern
+from typing import Any, Final, Literal, TypeAlias
 
 from toolkit.adapters.lossless import keep_difference, provider_metadata, restore
-from toolkit.adapters.natives import own_native
-from toolkit.adapters.plain_json import JsonDict, plain_list
-from toolkit.wire.definition import AnyDefinition, NativeTool, ToolDefinition
-from toolkit.wire.json_types import JsonObject
+from toolkit.adapters.values import JsonDict, plain, plain_list
+from toolkit.wire.call import JsonObject, ToolCall
+from toolkit.wire.definition import (
+    AnyDefinition,
+    NamedTool,
+    NativeChoice,
+    NativeTool,
+    ToolCallers,
+    ToolChoice,
+    ToolDefinition,
+    alias,
+)
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Tools and choices that only one provider has: they are sent to that provider, and to no other.
+
+_SHOWN: Final = 80
+
+
+def own_native(native: NativeTool | NativeChoice, provider: str) -> Any:
+    """What the provider itself wrote, or wants. A native of another provider is a ``ValueError``.
+
+    >>> own_native(NativeChoice("anthropic", {"type": "any"}), "anthropic")
+    {'type': 'any'}
+    """
+    if native.provider == provider:
+        return dict(native.raw) if isinstance(native, NativeTool) else native.raw
+    what, instead = (
+        ("tool", f"leave it out, or use a native tool of {provider}")
+        if isinstance(native, NativeTool)
+        else ("tool choice", "use 'auto', 'none', 'required' or NamedTool")
+    )
+    shown = repr(native.raw)
+    shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
+    raise ValueError(f"the {what} {shown} belongs to {native.provider} and means nothing to {provider}; {instead}")
 
 
 def encode_definitions(
@@ -72,3 +108,176 @@ def decode_strict_function(tool: JsonDict) -> ToolDefinition | None:
     """The same for providers that know strict mode."""
     made = decode_function(tool)
     return None if made is None else replace(made, strict=tool["function"].get("strict"))
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The choice of a tool as providers write it, both ways.
+
+ChoiceWord: TypeAlias = Literal["auto", "none", "required"]
+ChoiceTable: TypeAlias = Mapping[ChoiceWord, object]
+"""What a provider writes for each neutral word."""
+
+
+def encode_tool_choice(choice: ToolChoice, provider: str, table: ChoiceTable, encode_name: Callable[[str], Any]) -> Any:
+    """What the provider writes for ``choice``; ``encode_name`` encodes the choice of a single tool."""
+    if isinstance(choice, NativeChoice):
+        return own_native(choice, provider)
+    return encode_name(choice.name) if isinstance(choice, NamedTool) else deepcopy(table[choice])
+
+
+def decode_tool_choice(
+    choice: object, provider: str, table: ChoiceTable, decode_name: Callable[[Any], str | None]
+) -> ToolChoice:
+    """The neutral choice; None is ``auto``. ``decode_name`` returns the name of a single tool, None for a native choice."""
+    found = plain(choice)
+    if found is None:
+        return "auto"
+    for word, written in table.items():
+        if found == written:
+            return word
+    name = decode_name(found)
+    return NativeChoice(provider, found) if name is None else NamedTool(name)
+
+
+def function_choice(name: str) -> Any:
+    """A single tool in OpenAI's form."""
+    return {"type": "function", "function": {"name": name}}
+
+
+def function_choice_name(found: Any) -> str | None:
+    """The name of the tool in a choice in OpenAI's form; None if it is not one."""
+    function = found.get("function") if isinstance(found, dict) else None
+    if not isinstance(function, dict) or found != function_choice(function.get("name")):  # type: ignore[arg-type]
+        return None
+    name: str = function["name"]
+    return name
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Who may call a tool, as Anthropic and OpenAI write it: a list with a word for the model and one for programs.
+
+_DIRECT: Final = "direct"
+
+
+def encode_callers(callers: ToolCallers, program: str) -> JsonDict:
+    """The key of a definition; nothing for a tool that only the model calls, which is what providers assume.
+
+    >>> encode_callers("both", "programmatic")
+    {'allowed_callers': ['direct', 'programmatic']}
+    """
+    if callers == "model":
+        return {}
+    return {"allowed_callers": [program] if callers == "programs" else [_DIRECT, program]}
+
+
+def decode_callers(tool: JsonDict, program: str) -> ToolCallers:
+    """Who may call a tool; ``program`` is how the provider's words for programs begin."""
+    if find_program(tool, program) is None:
+        return "model"
+    return "both" if _DIRECT in tool["allowed_callers"] else "programs"
+
+
+def find_program(tool: JsonDict, program: str) -> str | None:
+    """The provider's word for the programs that may call a tool; None if none may."""
+    words = tool.get("allowed_callers")
+    found = [word for word in words if isinstance(word, str)] if isinstance(words, list) else []
+    return next((word for word in found if word.startswith(program)), None)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# OpenAI's custom tools: the model writes one argument as plain text instead of JSON.
+
+CUSTOM: Final = {"type": "custom"}
+"""What the metadata of a call says if the tool is a custom one."""
+_ARGUMENT: Final = "argument"
+
+
+def text_tools(definitions: Iterable[AnyDefinition]) -> dict[str, str]:
+    """The argument that is written as text, by the names of the tools that have one."""
+    tools = [one for one in definitions if isinstance(one, ToolDefinition)]
+    return {one.name: one.text_argument for one in tools if one.text_argument is not None}
+
+
+def without_text_tools(definitions: Iterable[AnyDefinition]) -> list[AnyDefinition]:
+    """The definitions whose arguments are JSON."""
+    return [one for one in definitions if not isinstance(one, ToolDefinition) or one.text_argument is None]
+
+
+def is_custom(call: ToolCall, provider: str) -> bool:
+    """Whether this is the call of a custom tool."""
+    return provider_metadata(call.metadata, provider).get("type") == CUSTOM["type"]
+
+
+def custom_input(call: ToolCall, provider: str) -> JsonDict:
+    """The text of such a call, under the provider's own key."""
+    argument = provider_metadata(call.metadata, provider).get(_ARGUMENT)
+    return call.arguments if argument is None else {"input": str(call.arguments.get(argument, ""))}
+
+
+def name_arguments(
+    calls: Sequence[ToolCall], definitions: Iterable[AnyDefinition], provider: str, sent_name: Callable[[str], str]
+) -> list[ToolCall]:
+    """Calls whose text has the name of the argument that the definition of the tool sends as text."""
+    names = {sent_name(name): argument for name, argument in text_tools(definitions).items()}
+    return [_name_argument(call, names.get(call.name), provider) for call in calls]
+
+
+def _name_argument(call: ToolCall, argument: str | None, provider: str) -> ToolCall:
+    if argument is None or not is_custom(call, provider) or "input" not in call.arguments:
+        return call
+    kept = {**provider_metadata(call.metadata, provider), _ARGUMENT: argument}
+    return ToolCall(call.id, call.name, {argument: call.arguments["input"]}, {**call.metadata, provider: kept})
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Tool names and call ids that a provider accepts.
+
+OPENAI_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""What OpenAI accepts as the name of a tool, and those who follow it."""
+
+_DIGEST: Final = 12
+MADE_ID: Final = "made-"
+"""The prefix of ids given to calls that came without one; such an id is never sent."""
+
+
+def provider_name(name: str, accepted: Pattern[str]) -> str:
+    """The name itself if the provider accepts it, else its alias, which the toolkit resolves.
+
+    >>> provider_name("read_file", OPENAI_NAME), provider_name("math.factorial", OPENAI_NAME)
+    ('read_file', 'math_factorial-2f2114b7')
+    """
+    return name if accepted.fullmatch(name) else alias(name)
+
+
+def provider_id(id: str, longest: int) -> str:
+    """The id of a call, shortened if the provider's limit demands it; the same for a call and its result.
+
+    >>> provider_id("call_1", 40), provider_id("call_" + "0123456789" * 9, 40)
+    ('call_1', 'call_0123456789012345678901-829500c93043')
+    """
+    if len(id) <= longest:
+        return id
+    digest = hashlib.sha256(id.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST]
+    return f"{id[: longest - _DIGEST - 1]}-{digest}"
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Breakpoints of OpenAI's prompt cache, in chat completions and in Responses: marks on content parts.
+#
+# Tools come before all messages there, so a breakpoint after the system text has them in the cache as well.
+
+_KEY: Final = "prompt_cache_breakpoint"
+_MARK: Final = {"mode": "explicit"}
+# Parts of what is sent, of both APIs; what a model wrote takes no breakpoint.
+_PARTS: Final = frozenset(
+    {"text", "image_url", "input_audio", "file", "input_text", "input_image", "input_file"}
+)  # fmt: skip
+
+
+def with_breakpoint(message: JsonDict, key: str, text_type: str) -> JsonDict:
+    """The message with a breakpoint at its last part; ``text_type`` is the type of a part that is text."""
+    content: Any = message.get(key)
+    parts = [{"type": text_type, "text": content}] if isinstance(content, str) and content else content
+    if not isinstance(parts, list) or not parts or parts[-1].get("type") not in _PARTS:
+        return message
+    return {**message, key: [*parts[:-1], {_KEY: dict(_MARK), **parts[-1]}]}

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from toolkit.builtin.web import webfetch
 else:
     # The same modules, each imported at the first use of its tool.
-    from toolkit.runtime.catalog.lazy_handler import LazyModule
+    from toolkit.runtime.packs import LazyModule
 
     tool_output_cache = LazyModule("toolkit.builtin.session.tool_output_cache")
     tool_output_cache_grep = LazyModule("toolkit.builtin.session.tool_output_cache_grep")

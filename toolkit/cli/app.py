@@ -35,7 +35,7 @@ def _run() -> int:
         return 0
     if sys.argv[1:] == ["generate"]:
         # The most frequent command, without options to read.
-        from toolkit.cli.write_package import write_package
+        from toolkit.cli.generate import write_package
 
         write_package(Path(), as_json=False)
         return 0

@@ -8,9 +8,18 @@ from typing import Annotated, Any
 
 import typer
 
-from toolkit.cli.options import AsJson
-from toolkit.cli.report import count, print_json, print_line, print_styled, print_table, report_errors, show_waiting
-from toolkit.cli.style import DECISION_STYLES, Styled
+from toolkit.cli.report import (
+    DECISION_STYLES,
+    Styled,
+    count,
+    print_json,
+    print_line,
+    print_styled,
+    print_table,
+    report_errors,
+    show_waiting,
+)
+from toolkit.cli.tool_options import AsJson
 from toolkit.cli.usage import CONTEXT, CliCommand, CliGroup, examples
 from toolkit.errors import SetupError
 
@@ -92,7 +101,7 @@ def show(
     Each line says when, which tool, what was decided, how long it took and how it ended. With --json: the records as they
     are, starts and ends. The chain is not checked; `toolkit audit verify` does that.
     """
-    from toolkit.runtime.audit.joined import join_records
+    from toolkit.runtime.audit.log import join_records
     from toolkit.runtime.audit.verification import read_records
 
     with report_errors(as_json, spec_mistakes=2), show_waiting(f"reading {log}"):

@@ -13,15 +13,12 @@ import typer
 from toolkit.cli import generate
 from toolkit.cli.audit import audit_app
 from toolkit.cli.init import init
+from toolkit.cli.package import InvokeCommand
 from toolkit.cli.policy import policy_app
 from toolkit.cli.report import print_line
-from toolkit.cli.serve import serve
-from toolkit.cli.tools.arguments import SETTINGS
-from toolkit.cli.tools.completion import InvokeCommand
-from toolkit.cli.tools.describe import describe
-from toolkit.cli.tools.invoke import invoke
-from toolkit.cli.tools.listing import list_tools
-from toolkit.cli.tools.playground import playground
+from toolkit.cli.serve import playground, serve
+from toolkit.cli.tool_options import SETTINGS
+from toolkit.cli.tools import describe, invoke, list_tools
 from toolkit.cli.usage import CONTEXT, CliCommand, CliGroup, examples
 
 app = typer.Typer(

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
 import typer
 
-from toolkit.cli.imports import ImportLines, failure_as_json, print_failures, print_reports
-from toolkit.cli.login import choose_browser
-from toolkit.cli.options import AsJson, ImportNames, Project, Trust
+from toolkit.cli.imports import (
+    ImportLines,
+    choose_browser,
+    choose_decision,
+    failure_as_json,
+    print_failures,
+    print_reports,
+)
 from toolkit.cli.report import (
     count,
     print_json,
@@ -23,9 +28,38 @@ from toolkit.cli.report import (
     show_progress,
     show_waiting,
 )
-from toolkit.cli.trust import choose_decision
-from toolkit.cli.write_package import warn_not_imported, write_package
+from toolkit.cli.tool_options import AsJson, ImportNames, Project, Trust
 from toolkit.errors import SetupError
+
+# ----------------------------------------------------------------------------------------------------------------------
+# What ``toolkit generate`` does. It needs no typer, so that it can start before typer is imported.
+
+
+def write_package(project: Path, *, as_json: bool) -> None:
+    """Generates the package of a project and says what changed."""
+    from toolkit.codegen import find_settings, generate, list_missing_imports, read_form
+
+    with report_errors(as_json):
+        settings = find_settings(project)
+        old_form = read_form(settings.output)
+        with show_progress("generating") as progress:
+            changed = generate(settings, progress, parallel=True)
+        missing = list_missing_imports(settings)
+    if as_json:
+        print_json({"package": settings.package, "changed": changed, "notImported": missing})
+        return
+    print_line(f"{settings.output_name}: {count(len(changed), 'file') + ' changed' if changed else 'nothing to do'}")
+    if (new_form := read_form(settings.output)) != old_form and old_form is not None:
+        print_line(
+            f"everything was regenerated: it had form {old_form}, and this version of typed-toolkit writes form {new_form}"
+        )
+    warn_not_imported(missing)
+
+
+def warn_not_imported(names: Sequence[str]) -> None:
+    if names:
+        print_warning(f"not imported yet: {', '.join(names)}; run `toolkit import {' '.join(names)}`")
+
 
 Target: TypeAlias = Literal["openai", "anthropic", "gemini", "ollama"]
 AllowedChange: TypeAlias = Literal["compatible", "widening"]
@@ -170,9 +204,11 @@ def lint(
     Reports misspelt keywords, missing or long descriptions, properties without a description, and schemas that cannot be used
     or contradict themselves. With --target: what happens to each tool's name, description and parameters at that provider.
     """
-    from toolkit.codegen import find_settings, lint_rows, read_functions
-    from toolkit.spec import estimate_tokens, load_specs
-    from toolkit.spec.places import located_errors
+    from toolkit.codegen import find_settings, read_functions
+    from toolkit.codegen import lint as lint_rows
+    from toolkit.schema.checks import estimate_tokens
+    from toolkit.schema.places import located_errors
+    from toolkit.schema.spec_files import load_specs
 
     with report_errors(as_json), show_waiting("reading specs"):
         count_tokens = estimate_tokens if tokenizer is None else _load_tokenizer(tokenizer)

@@ -6,14 +6,17 @@ The lines about the progress go to standard error, on a terminal and in a pipe; 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+import sys
+import webbrowser
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from toolkit.cli.report import count, print_line, print_warning
+from toolkit.cli.report import ask, can_ask, count, print_line, print_warning
 from toolkit.errors import SetupError
 
 if TYPE_CHECKING:
-    from toolkit.codegen import FileReport, ImportSettings
+    from toolkit.codegen import FileReport, ImportSettings, TrustDecision, UntrustedImport
+
 
 _MAX_NOTES: Final = 10
 _MAX_SHOWN: Final = 100
@@ -72,3 +75,46 @@ def _describe_start(item: ImportSettings) -> str:
 
 def _clip(text: str) -> str:
     return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}..."
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# How the command line decides about imports that nobody confirmed: by ``--trust``, by asking a person, or not at all.
+
+
+def choose_decision(trust: bool, as_json: bool) -> TrustDecision:
+    """A person is asked only on a terminal: a script must say ``--trust``."""
+    from toolkit.codegen import accept_configured, refuse_untrusted
+
+    if trust:
+        return accept_configured
+    return _ask_person if can_ask() and not as_json else refuse_untrusted
+
+
+def _ask_person(untrusted: Sequence[UntrustedImport]) -> None:
+    print_warning("pyproject.toml names what will run or be reached. Confirm it if it is what you want.")
+    for item in untrusted:
+        for line in item.explain():
+            print_warning(line)
+    if not ask("Run and reach this?"):
+        raise SetupError("not confirmed: nothing was run, reached or written")
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# How the command line shows the page of a login: it prints the address and opens the browser, if there is one.
+
+
+def choose_browser(as_json: bool) -> Callable[[str], object] | None:
+    """Only on a terminal is there a person who can log in; a script uses the stored token."""
+    return _show_login if can_ask() and not as_json else None
+
+
+def _show_login(url: str) -> None:
+    print_warning("Log in to the server in a browser on this machine:")
+    print_warning(f"  {url}")
+    if _has_browser():
+        webbrowser.open(url)
+
+
+def _has_browser() -> bool:
+    """Whether there is a graphical one: a browser in the terminal would take the terminal away from the import."""
+    return sys.platform == "darwin" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

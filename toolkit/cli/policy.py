@@ -8,11 +8,27 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from toolkit.cli.options import AsJson, Package, PolicyPath, ToolNameArgument, Workspace
 from toolkit.cli.package import load_package, load_tool
-from toolkit.cli.report import count, print_json, print_line, print_styled, print_table, report_errors
-from toolkit.cli.style import DECISION_STYLES, Styled
-from toolkit.cli.tools.arguments import SETTINGS, GivenArguments, parse_tool_arguments
+from toolkit.cli.report import (
+    DECISION_STYLES,
+    Styled,
+    count,
+    print_json,
+    print_line,
+    print_styled,
+    print_table,
+    report_errors,
+)
+from toolkit.cli.tool_options import (
+    SETTINGS,
+    AsJson,
+    GivenArguments,
+    Package,
+    PolicyPath,
+    ToolNameArgument,
+    Workspace,
+    parse_tool_arguments,
+)
 from toolkit.cli.usage import CONTEXT, CliCommand, CliGroup, examples, show_help
 from toolkit.errors import SetupError, ToolkitError
 

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import os
+import secrets
+import sys
+import threading
 from collections.abc import Callable
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
 
 import typer
 
-from toolkit.cli.options import Workspace
-from toolkit.cli.package import load_named_package
-from toolkit.cli.report import count, report_errors, write_warning
+from toolkit.cli.package import load_named_package, load_package
+from toolkit.cli.report import count, print_line, report_errors, write_warning
+from toolkit.cli.tool_options import Package, Workspace
 from toolkit.errors import SetupError
 
 if TYPE_CHECKING:
-    from toolkit.serve.http.address import Address
+    from toolkit.serve.http import Address
     from toolkit.serve.server import ToolkitServer
-    from toolkit.serve.setup.served_tools import ServedTools
+    from toolkit.serve.setup import ServedTools
+
 
 TOKEN_VARIABLE: Final = "TOOLKIT_SERVE_TOKEN"
 REDIS_VARIABLE: Final = "TOOLKIT_SERVE_REDIS"
@@ -112,7 +118,7 @@ def serve(
         if http is None and (token_file is not None or allow_host or redis or secret_file):
             raise SetupError("--token-file, --allow-host, --redis and --secret-file are for HTTP; add --http HOST:PORT")
         served = _share(served, redis or (os.environ.get(REDIS_VARIABLE) if http else None), secret_file)
-        from toolkit.serve.setup.operator_log import OperatorLog
+        from toolkit.serve.setup import OperatorLog
 
         with OperatorLog(write_warning) as log:  # standard output belongs to the protocol
             if http is None:
@@ -134,7 +140,7 @@ def make_served(
         import mcp.server.lowlevel  # noqa: F401
     except ImportError:
         raise SetupError("this needs the extra `mcp`: run `pip install 'typed-toolkit[mcp]'`") from None
-    from toolkit.serve.setup.served_tools import ServedTools
+    from toolkit.serve.setup import ServedTools
 
     return ServedTools(load_named_package(package), workspace, preset, policy, sandbox, audit)
 
@@ -146,7 +152,7 @@ def _share(served: ServedTools, redis_url: str | None, secret_file: Path | None)
     if redis_url is None or secret_file is None:
         missing = "--redis URL" if redis_url is None else "--secret-file FILE"
         raise SetupError(f"several processes share a Redis server and a secret; give {missing} as well")
-    from toolkit.serve.setup.shared import SharedState, read_secret
+    from toolkit.serve.setup import SharedState, read_secret
 
     return replace(served, shared=SharedState(redis_url, read_secret(secret_file, served.workspace)))
 
@@ -161,7 +167,7 @@ def _serve_stdio(served: ServedTools, tell: Callable[[str], None]) -> None:
 def _serve_http(
     served: ServedTools, address: str, token_file: Path | None, names: tuple[str, ...], tell: Callable[[str], None]
 ) -> None:
-    from toolkit.serve.http.address import Address
+    from toolkit.serve.http import Address
     from toolkit.serve.transports import PATH, check_token, serve_http
 
     where, token = Address.parse(address), _read_token(token_file, served.workspace)
@@ -194,6 +200,75 @@ def _what(server: Any, served: ServedTools) -> str:
 def _read_token(file: Path | None, workspace: Path) -> str | None:
     if file is None:
         return os.environ.get(TOKEN_VARIABLE) or None
-    from toolkit.serve.setup.shared import read_secret
+    from toolkit.serve.setup import read_secret
 
     return read_secret(file, workspace)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# ``toolkit playground``: a local page on which tools are looked at and called.
+
+_EXTRA = "pip install 'typed-toolkit[mcp]'"
+
+
+def playground(
+    workspace: Workspace = Path(),
+    preset: Preset = None,
+    policy: PolicyFile = None,
+    package: Package = None,
+    sandbox: Sandbox = "auto",
+    audit: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Audit log, outside the workspace. Default: a temporary one.", show_default=False
+        ),
+    ] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 for any free one.")] = 0,
+    no_open: Annotated[bool, typer.Option("--no-open", help="Do not open the page in a browser.")] = False,
+) -> None:
+    """Open a local page to look at tools, call them and see why a call is allowed.
+
+    The page shows every tool, and marks those that are not allowed. It is reached from this machine only, with the token in
+    the printed URL. Calls go through the policy, the sandbox and the audit log like those of a model. Ctrl-C ends it.
+    """
+    with report_errors(False, spec_mistakes=2), TemporaryDirectory(prefix="toolkit-playground-") as private:
+        for needed in ("starlette", "uvicorn"):
+            if find_spec(needed) is None:
+                raise SetupError(f"the playground needs {needed}, which is not installed: {_EXTRA}")
+        from toolkit.serve.setup import ServedTools
+
+        log = Path(private, "audit.jsonl") if audit is None else audit.resolve()
+        served = ServedTools(load_package(package), workspace.resolve(), preset, policy, sandbox, log)
+        _serve(served, audit is None, port, None if no_open or not sys.stdout.isatty() else Path(private))
+
+
+def _serve(served: ServedTools, audit_is_temporary: bool, port: int, page_folder: Path | None) -> None:
+    from toolkit.playground.app import PlaygroundSession, make_app
+    from toolkit.serve.http import Address, allowed_hosts, run_app
+
+    wanted = Address("127.0.0.1", port)
+    with wanted.listen() as listening:
+        address = wanted.bound_to(listening)
+        session = PlaygroundSession.open(served, audit_is_temporary=audit_is_temporary)
+        token = secrets.token_urlsafe(32)
+        url = f"http://{address.shown_host}:{address.port}/#token={token}"
+
+        def announce() -> None:
+            print_line(served.describe())
+            print_line(f"playground: {url}")
+            print_line("Ctrl-C ends it")
+            if page_folder is not None:
+                threading.Thread(target=_open_browser, args=(url, page_folder), daemon=True).start()
+
+        app = make_app(session, hosts=allowed_hosts(address), token=token)
+        run_app(app, listening, on_start=announce, on_stop=session.stop)
+
+
+def _open_browser(url: str, folder: Path) -> None:
+    """Opens the page through a private file: other users of the machine can read the arguments of a browser's process."""
+    import webbrowser
+
+    file = folder / "open.html"
+    file.touch(mode=0o600)
+    file.write_text(f'<!doctype html><meta http-equiv="refresh" content="0; url={url}">\n')
+    webbrowser.open(file.as_uri())

@@ -6,8 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from toolkit.jsonschema.keywords import Schema
-from toolkit.schema.keywords import References
+from toolkit.schema.keywords import References, Schema
 
 _WIDTH: Final = 88
 _SAMPLES: Final[dict[str, Any]] = {

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from toolkit.fleet.fleet import Fleet as Fleet
-    from toolkit.fleet.items import CallEnded as CallEnded
-    from toolkit.fleet.items import FleetCall as FleetCall
-    from toolkit.fleet.items import FleetRun as FleetRun
-    from toolkit.fleet.items import OnItemProgress as OnItemProgress
-    from toolkit.fleet.items import RunFinished as RunFinished
+    from toolkit.fleet.messages import CallEnded as CallEnded
+    from toolkit.fleet.messages import FleetCall as FleetCall
+    from toolkit.fleet.messages import FleetRun as FleetRun
+    from toolkit.fleet.messages import OnItemProgress as OnItemProgress
+    from toolkit.fleet.messages import RunFinished as RunFinished
     from toolkit.fleet.setup import WorkspaceSetup as WorkspaceSetup
 else:
     from toolkit.lazy_exports import lazy_exports
@@ -20,7 +20,7 @@ else:
         __name__,
         {
             ".fleet": "Fleet",
-            ".items": "CallEnded FleetCall FleetRun OnItemProgress RunFinished",
+            ".messages": "CallEnded FleetCall FleetRun OnItemProgress RunFinished",
             ".setup": "WorkspaceSetup",
         },
     )

@@ -17,12 +17,20 @@ from typing import Final
 
 from toolkit.errors import ToolCancelled, ToolFailed, ToolkitError, ToolTimeout
 from toolkit.fleet.crew import Crew, CrewWorker, News
-from toolkit.fleet.items import FleetRun, OnItemProgress
-from toolkit.fleet.messages import Assignment, ProgressEvent, Report, RunOutcome, SetupWriter, read_from_worker, write
+from toolkit.fleet.messages import (
+    Assignment,
+    FleetRun,
+    OnItemProgress,
+    ProgressEvent,
+    Report,
+    RunOutcome,
+    SetupWriter,
+    read_from_worker,
+    write,
+)
 from toolkit.fleet.worker import UNKNOWN, effect_unknown, fail_item
 from toolkit.runtime.signals import CancelSignal
-from toolkit.wire.call import ToolCall
-from toolkit.wire.result import ToolResult
+from toolkit.wire.call import ToolCall, ToolResult
 
 logger: Final = logging.getLogger("toolkit")
 _TICK: Final = 0.25

@@ -10,14 +10,12 @@ from typing import Any, Final, Self
 from toolkit.errors import SetupError
 from toolkit.fleet.batch import Batch, BatchItem, Ended
 from toolkit.fleet.crew import Crew
-from toolkit.fleet.items import CallEnded, FleetCall, FleetRun, OnItemProgress, RunFinished
-from toolkit.fleet.messages import RunOutcome
+from toolkit.fleet.messages import CallEnded, FleetCall, FleetRun, OnItemProgress, RunFinished, RunOutcome
 from toolkit.fleet.ray_workers import RayWorkers, import_ray
 from toolkit.fleet.setup import BUILTIN_TOOLS, check_factory
-from toolkit.runtime.context.toolkit_context import check_deadline
+from toolkit.runtime.context import check_deadline
 from toolkit.runtime.signals import CancelSignal
-from toolkit.wire.call import ToolCall
-from toolkit.wire.result import ToolResult
+from toolkit.wire.call import ToolCall, ToolResult
 
 
 class Fleet:

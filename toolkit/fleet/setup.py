@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 from toolkit.errors import SetupError, nearest
 from toolkit.guard.permission import ALL_PERMISSIONS, Mode, Permission, SandboxChoice
 from toolkit.guard.policy.policy import SecurityPolicy
-from toolkit.runtime.context.concurrency import Concurrency
 from toolkit.runtime.sync import Runner
+from toolkit.runtime.turns import Concurrency
 
 if TYPE_CHECKING:
     import os

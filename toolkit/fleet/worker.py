@@ -5,37 +5,201 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from toolkit.errors import RunError, SetupError, ToolCancelled, ToolFailed, ToolkitError, ToolTimeout
-from toolkit.fleet.items import FleetRun
-from toolkit.fleet.kept_toolkits import KeptToolkits, make_checked
 from toolkit.fleet.messages import (
     Assignment,
+    FleetRun,
+    ProgressEvent,
     Report,
     RunOutcome,
     read_assignment,
+    read_from_worker,
     read_setup,
     without_output,
     without_outputs,
     write,
     write_report,
 )
-from toolkit.fleet.progress_outbox import ProgressOutbox
-from toolkit.fleet.repeatable import is_repeatable
 from toolkit.fleet.setup import load_factory
-from toolkit.runtime.call.view import options_of
 from toolkit.runtime.path import as_toolkit_error, error_result
-from toolkit.runtime.progress import combine_listeners
+from toolkit.runtime.progress import Progress, combine_listeners
 from toolkit.runtime.signals import CancelSignal
 from toolkit.runtime.sync import Runner
-from toolkit.wire.call import ToolCall
-from toolkit.wire.conversation import Conversation
+from toolkit.runtime.toolkit import core_of, options_of
+from toolkit.wire.call import ToolCall, ToolResult
 from toolkit.wire.message import TextMessage
-from toolkit.wire.result import ToolResult
+from toolkit.wire.query import Conversation
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The toolkits of a worker: one for each setup, kept for the next call.
+
+KEPT: Final = 16
+"""How many toolkits that nobody uses are kept open."""
+
+
+def make_checked(make: Callable[[object], Any], setup: bytes) -> Runner:
+    """The toolkit that the factory makes from a setup."""
+    toolkit = make(read_setup(setup))
+    if not isinstance(toolkit, Runner):
+        raise SetupError(
+            f"the factory returned a {type(toolkit).__name__}; a fleet needs a sync toolkit, as create_agent_toolkit makes it"
+        )
+    return toolkit
+
+
+class KeptToolkits:
+    """Opens toolkits at their first use, and closes those that were not used for longest."""
+
+    def __init__(self, make: Callable[[object], Any]) -> None:
+        self._make = make
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[bytes, _Kept] = OrderedDict()
+
+    @contextmanager
+    def use(self, setup: bytes) -> Iterator[Runner]:
+        """The toolkit of a setup, which is not closed meanwhile."""
+        with self._lock:
+            kept = self._kept.setdefault(setup, _Kept())
+            self._kept.move_to_end(setup)
+            kept.users += 1
+        try:
+            with kept.lock:  # a factory may take long; other setups do not wait for it
+                if kept.toolkit is None:
+                    kept.toolkit = make_checked(self._make, setup)
+            yield kept.toolkit
+        finally:
+            with self._lock:
+                kept.users -= 1
+                surplus = self._take_surplus()
+            for toolkit in surplus:
+                toolkit.close()
+
+    def close(self) -> None:
+        with self._lock:
+            kept = [one.toolkit for one in self._kept.values()]
+            self._kept.clear()
+        for toolkit in kept:
+            if toolkit is not None:
+                toolkit.close()
+
+    def _take_surplus(self) -> list[Runner]:
+        unused = [setup for setup, kept in self._kept.items() if not kept.users]
+        # One whose factory failed is not kept: the next call tries again.
+        failed = [setup for setup in unused if self._kept[setup].toolkit is None]
+        oldest = [setup for setup in unused if setup not in failed][: max(0, len(unused) - len(failed) - KEPT)]
+        taken = [self._kept.pop(setup).toolkit for setup in (*failed, *oldest)]
+        return [toolkit for toolkit in taken if toolkit is not None]
+
+
+class _Kept:
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.users = 0
+        self.toolkit: Runner | None = None
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Progress events of a worker's items on their way to the driver.
+#
+# The driver asks for events and gets all that are there. A reply may still be on its way when the report of an item arrives,
+# so the report repeats the events of its item that the last reply held; the driver knows them by their numbers.
+
+MAX_WAITING: Final = 1000
+"""Events that wait for the driver. What comes while there are as many is counted, and left out."""
+
+
+class ProgressOutbox:
+    """Filled by running tools, emptied by the driver."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._waiting: list[ProgressEvent] = []
+        self._sent: list[ProgressEvent] = []
+        self._numbers: dict[int, int] = {}
+        self._left_out: dict[int, int] = {}
+        self._is_closed = False
+
+    def put(self, key: int, progress: Progress) -> None:
+        try:
+            read_from_worker(write(progress))
+        except Exception as error:
+            note = f"{type(error).__name__}: the data of this event cannot be sent"
+            progress = Progress(progress.tool_name, progress.call_id, progress.title, {"problem": note})
+        with self._changed:
+            if len(self._waiting) >= MAX_WAITING:
+                self._left_out[key] = self._left_out.get(key, 0) + 1
+                return
+            self._append(key, progress)
+            self._changed.notify()
+
+    def take(self, seconds: float) -> list[ProgressEvent]:
+        """The events that wait; waits for the first one. Asking again says that the last reply has arrived."""
+        with self._changed:
+            self._sent = []
+            self._changed.wait_for(lambda: self._waiting or self._is_closed, seconds)
+            self._sent, self._waiting = self._waiting, []
+            return self._sent
+
+    def take_rest(self, key: int, tool_name: str, call_id: str | None) -> list[ProgressEvent]:
+        """The events of an item that has ended and that the driver may not have."""
+        with self._changed:
+            left_out = self._left_out.pop(key, 0)
+            if left_out:
+                self._append(
+                    key, Progress(tool_name, call_id, f"{left_out} events were left out", {"left_out": left_out})
+                )
+            rest = [event for event in (*self._sent, *self._waiting) if event.key == key]
+            self._waiting = [event for event in self._waiting if event.key != key]
+            self._numbers.pop(key, None)
+            return rest
+
+    def close(self) -> None:
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()
+
+    def _append(self, key: int, progress: Progress) -> None:
+        number = self._numbers.get(key, 0)
+        self._numbers[key] = number + 1
+        self._waiting.append(ProgressEvent(key, number, progress))
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Which calls may be repeated if the worker that ran them has died.
+
+_OWN_ORIGINS: Final = ("functions", "models")
+"""Imports from code of the project itself."""
+
+
+def is_repeatable(toolkit: Runner, name: str) -> bool:
+    """Whether running a call of this tool twice is the same as running it once, as the project declares in its spec.
+
+    That is so if its permissions are ``read`` alone, or if it declares ``idempotentHint: true``, or ``readOnlyHint: true``
+    without any permission. A tool that declares ``readOnlyHint: false`` needs the ``idempotentHint``, and one that declares
+    nothing is not repeated. What was imported from a server or a document declares what others wrote: there only the
+    permissions count, which the project has chosen.
+
+    >>> from toolkit import SecurityPolicy, ToolkitContext, create_agent_toolkit
+    >>> with create_agent_toolkit(ToolkitContext(".", SecurityPolicy())) as toolkit:
+    ...     [is_repeatable(toolkit, name) for name in ("read_file", "write_file", "apply_patch", "bash", "no_such_tool")]
+    [True, True, False, False, False]
+    """
+    catalog = core_of(toolkit).catalog
+    info = catalog.tools.get(name)
+    if info is None:
+        return False
+    annotations, origin = catalog.annotations(name), catalog.definitions[name].get("origin")
+    is_own = origin is None or origin.get("kind") in _OWN_ORIGINS
+    permissions, read_only = {*info.required, *info.optional}, annotations.get("readOnlyHint")
+    if permissions == {"read"} and read_only is not False:
+        return True
+    return is_own and (annotations.get("idempotentHint") is True or not permissions and read_only is True)
+
 
 UNKNOWN: Final = "It is unknown whether it had an effect: look before you repeat it"
 

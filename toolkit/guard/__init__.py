@@ -14,23 +14,23 @@ if TYPE_CHECKING:
     from toolkit.guard.files.handles import SandboxDir as SandboxDir
     from toolkit.guard.files.path import SandboxPath as SandboxPath
     from toolkit.guard.files.path import display as display
+    from toolkit.guard.files.protect import RUNS_LATER as RUNS_LATER
     from toolkit.guard.files.resolve import ResolverName as ResolverName
     from toolkit.guard.files.resolve import has_openat2 as has_openat2
     from toolkit.guard.files.sandbox_fs import SandboxFS as SandboxFS
+    from toolkit.guard.files.transaction import Recovery as Recovery
+    from toolkit.guard.files.write import Drop as Drop
+    from toolkit.guard.files.write import FileChange as FileChange
     from toolkit.guard.files.write import Fingerprint as Fingerprint
+    from toolkit.guard.files.write import Put as Put
     from toolkit.guard.files.write import WrittenFile as WrittenFile
-    from toolkit.guard.fs.runs_later import RUNS_LATER as RUNS_LATER
-    from toolkit.guard.fs.transaction.change import Drop as Drop
-    from toolkit.guard.fs.transaction.change import FileChange as FileChange
-    from toolkit.guard.fs.transaction.change import Put as Put
-    from toolkit.guard.fs.transaction.recover import Recovery as Recovery
     from toolkit.guard.git import GitChange as GitChange
     from toolkit.guard.git import GitGuard as GitGuard
     from toolkit.guard.git import GitStatus as GitStatus
-    from toolkit.guard.net.addresses import AddressRules as AddressRules
-    from toolkit.guard.net.guard import NetGuard as NetGuard
-    from toolkit.guard.net.service import ServiceGuard as ServiceGuard
+    from toolkit.guard.network.guard import NetGuard as NetGuard
     from toolkit.guard.network.guard import Response as Response
+    from toolkit.guard.network.guard import ServiceGuard as ServiceGuard
+    from toolkit.guard.network.hosts import AddressRules as AddressRules
     from toolkit.guard.network.hosts import Host as Host
     from toolkit.guard.network.hosts import HostPattern as HostPattern
     from toolkit.guard.network.hosts import Url as Url
@@ -45,18 +45,18 @@ if TYPE_CHECKING:
     from toolkit.guard.permission import Permission as Permission
     from toolkit.guard.permission import Permissions as Permissions
     from toolkit.guard.permission import SandboxChoice as SandboxChoice
-    from toolkit.guard.policy.hints import HINTS as HINTS
-    from toolkit.guard.policy.hints import Hint as Hint
     from toolkit.guard.policy.policy import SecurityPolicy as SecurityPolicy
     from toolkit.guard.policy.policy import Verdict as Verdict
     from toolkit.guard.policy.preview import Preview as Preview
+    from toolkit.guard.policy.rule import HINTS as HINTS
     from toolkit.guard.policy.rule import Decision as Decision
+    from toolkit.guard.policy.rule import Hint as Hint
     from toolkit.guard.policy.rule import Rule as Rule
+    from toolkit.guard.process.guard import LongProcess as LongProcess
     from toolkit.guard.process.guard import ProcessGuard as ProcessGuard
     from toolkit.guard.process.guard import ProcessResult as ProcessResult
     from toolkit.guard.process.limits import CommandLimits as CommandLimits
     from toolkit.guard.process.limits import EndedBy as EndedBy
-    from toolkit.guard.process.long_process import LongProcess as LongProcess
 else:
     from toolkit.lazy_exports import lazy_exports
 
@@ -66,26 +66,20 @@ else:
             ".files.handles": "DirEntry EntryNames FileInfo OpenFile SandboxDir",
             ".files.path": "SandboxPath display",
             ".files.resolve": "ResolverName has_openat2",
-            ".fs.runs_later": "RUNS_LATER",
+            ".files.protect": "RUNS_LATER",
             ".files.sandbox_fs": "SandboxFS",
-            ".fs.transaction.change": "Drop FileChange Put",
-            ".fs.transaction.recover": "Recovery",
-            ".files.write": "Fingerprint WrittenFile",
+            ".files.write": "Drop FileChange Put Fingerprint WrittenFile",
+            ".files.transaction": "Recovery",
             ".git": "GitChange GitGuard GitStatus",
-            ".net.addresses": "AddressRules",
-            ".network.guard": "Response",
-            ".net.guard": "NetGuard",
-            ".network.hosts": "Host HostPattern Url",
+            ".network.hosts": "AddressRules Host HostPattern Url",
+            ".network.guard": "Response NetGuard ServiceGuard",
             ".network.network": "Network",
-            ".net.service": "ServiceGuard",
             ".permission": """ALL_PERMISSIONS PERMISSIONS Carrier CarrierChoice CommandNetwork GitMode Mode Permission
                 Permissions SandboxChoice""",
-            ".policy.hints": "HINTS Hint",
+            ".policy.rule": "HINTS Hint Decision Rule",
             ".policy.policy": "SecurityPolicy Verdict",
             ".policy.preview": "Preview",
-            ".policy.rule": "Decision Rule",
-            ".process.guard": "ProcessGuard ProcessResult",
+            ".process.guard": "ProcessGuard ProcessResult LongProcess",
             ".process.limits": "CommandLimits EndedBy",
-            ".process.long_process": "LongProcess",
         },
     )

@@ -22,7 +22,7 @@ from toolkit.guard.files.consent import fold, fold_all
 from toolkit.guard.files.path import display
 
 if TYPE_CHECKING:
-    from toolkit.guard.fs.place import Names, Place
+    from toolkit.guard.files.handles import Names, Place
 
 # git looks for these by exact spelling, and a file system that ignores case finds them by any.
 _HEAD: Final = "HEAD"

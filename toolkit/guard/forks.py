@@ -11,7 +11,7 @@ import os
 import socket
 import weakref
 from contextlib import suppress
-from typing import Final, Protocol
+from typing import Final, Literal, Protocol, TypeAlias
 
 
 class Restarting(Protocol):
@@ -67,3 +67,21 @@ def _start_again() -> None:
 
 
 os.register_at_fork(after_in_child=_start_again)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# How often helper processes ended by themselves and were started again, for whoever watches this process.
+
+Helper: TypeAlias = Literal["fork_server", "mcp_server", "program_checker"]
+
+_counts: Final[dict[Helper, int]] = {"fork_server": 0, "mcp_server": 0, "program_checker": 0}
+
+
+def count_restart(helper: Helper) -> None:
+    """Called where a helper that has ended is started again. A count may be lost if two threads do so at once."""
+    _counts[helper] += 1
+
+
+def restarts() -> dict[Helper, int]:
+    """The restarts of this process so far, by helper."""
+    return dict(_counts)

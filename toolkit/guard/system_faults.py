@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import errno
 import os
-from typing import Final
+from abc import ABC, abstractmethod
+from typing import Final, Self
 
-from toolkit.errors import ToolFailed
+from toolkit.errors import ToolFailed, ToolkitError
 
 SCARCE: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.ETOOMANYREFS})
 """What ``errno`` says when something has run out, whatever was being done."""
@@ -33,3 +34,27 @@ def find_system_fault(error: BaseException, what: str) -> ToolFailed | None:
 def describe_errno(number: int | None) -> str:
     """What an ``errno`` means, as the system words it."""
     return os.strerror(number).lower() if number else "unknown error"
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Blocks whose errors of the operating system are raised as errors of the toolkit.
+
+
+class OsErrorTranslation(ABC):
+    """Raises an ``OSError`` that leaves its block as ``translate`` returns it.
+
+    Not a generator: from Python 3.12 on, its frame and that of ``contextlib`` would form a cycle with the error that is
+    raised, and what the failed operation held would stay until the next garbage collection.
+    """
+
+    __slots__ = ()
+
+    @abstractmethod
+    def translate(self, error: OSError) -> ToolkitError: ...
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, OSError):
+            raise self.translate(error) from None

@@ -21,8 +21,8 @@ from importlib import machinery
 from typing import Final, NamedTuple
 
 from toolkit.errors import SetupError
+from toolkit.guard.files.path import RootSet, above
 from toolkit.guard.process.program import MAX_LINKS, follow_links, helper_interpreter
-from toolkit.guard.root_set import RootSet, above
 from toolkit.guard.user_state import confirmed_imports
 
 DEPENDENCIES: Final = frozenset({

@@ -9,13 +9,13 @@ if TYPE_CHECKING:
     from toolkit.loop.driver import AsyncStreamingDriver as AsyncStreamingDriver
     from toolkit.loop.driver import Driver as Driver
     from toolkit.loop.driver import StreamingDriver as StreamingDriver
-    from toolkit.loop.events import CallAnswered as CallAnswered
-    from toolkit.loop.events import RunEnded as RunEnded
-    from toolkit.loop.events import RunEvent as RunEvent
-    from toolkit.loop.limits import RunLimits as RunLimits
+    from toolkit.loop.state import CallAnswered as CallAnswered
+    from toolkit.loop.state import RunEnded as RunEnded
+    from toolkit.loop.state import RunEvent as RunEvent
+    from toolkit.loop.state import RunLimits as RunLimits
     from toolkit.loop.sync import run as run
     from toolkit.loop.sync import stream_run as stream_run
-    from toolkit.wire.conversation import Conversation as Conversation
+    from toolkit.wire.query import Conversation as Conversation
 else:
     from toolkit.lazy_exports import lazy_exports
 
@@ -24,9 +24,8 @@ else:
         {
             ".async_": "run_async stream_run_async",
             ".driver": "AsyncDriver AsyncStreamingDriver Driver StreamingDriver",
-            ".events": "CallAnswered RunEnded RunEvent",
-            ".limits": "RunLimits",
+            ".state": "CallAnswered RunEnded RunEvent RunLimits",
             ".sync": "run stream_run",
-            "toolkit.wire.conversation": "Conversation",
+            "toolkit.wire.query": "Conversation",
         },
     )

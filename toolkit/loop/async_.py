@@ -2,30 +2,74 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Final, TypeAlias, TypeVar
 
-from toolkit.errors import SetupError
-from toolkit.loop.async_waiting import await_answer, await_events
+from toolkit.errors import SetupError, ToolTimeout
 from toolkit.loop.driver import AsyncDriver, AsyncStreamingDriver, check_driver
-from toolkit.loop.events import CallAnswered, RunEnded, RunEvent
-from toolkit.loop.hooks import AsyncAfterCall, AsyncBeforeCall, AsyncHooks, AsyncOnAction, Save
-from toolkit.loop.limits import RunLimits
-from toolkit.loop.state import RunState
+from toolkit.loop.state import (
+    AsyncAfterCall,
+    AsyncBeforeCall,
+    AsyncHooks,
+    AsyncOnAction,
+    CallAnswered,
+    RunEnded,
+    RunEvent,
+    RunLimits,
+    RunState,
+    Save,
+)
 from toolkit.loop.sync import as_result_of
 from toolkit.runtime.async_ import AsyncRunner
 from toolkit.runtime.signals import CancelSignal
-from toolkit.runtime.tracing.runs import RunTrace, trace_run
-from toolkit.wire.call import ToolCall
-from toolkit.wire.conversation import Conversation
-from toolkit.wire.events import AnswerEnded, AnswerEvent
+from toolkit.runtime.tracing import RunTrace, trace_run
+from toolkit.wire.call import ToolCall, ToolResult
 from toolkit.wire.message import ChatMessage
-from toolkit.wire.query import QueryOptions
-from toolkit.wire.result import ToolResult
+from toolkit.wire.query import AnswerEnded, AnswerEvent, AsyncStreamResult, Conversation, QueryOptions
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Waiting for a driver in an async run: not longer than the run may last.
 
 T = TypeVar("T")
+
+
+async def await_answer(answer: Awaitable[T], state: RunState) -> T:
+    """What a driver answers. It is awaited in this task: what a driver enters in one step, it may leave in another."""
+    loop, caller = asyncio.get_running_loop(), state.signal.caller
+
+    def end() -> None:
+        with suppress(RuntimeError):  # the answer has just come
+            scope.reschedule(loop.time())
+
+    def tell_loop() -> None:
+        # The caller may cancel from another thread.
+        loop.call_soon_threadsafe(end)
+
+    try:
+        async with asyncio.timeout(state.signal.remaining) as scope:
+            forget = caller.listen(tell_loop) if caller else None
+            try:
+                return await answer
+            finally:
+                if forget is not None:
+                    forget()
+    except TimeoutError:
+        if not scope.expired():
+            raise  # an error of the driver
+        error = state.signal.error() or ToolTimeout("the time of the run is over")
+        raise state.ended_by(error) from None
+
+
+async def await_events(stream: AsyncStreamResult, state: RunState) -> AsyncGenerator[AnswerEvent, None]:
+    """The events of a stream, which is closed at the end."""
+    async with aclosing(stream.events) as events:
+        while (event := await await_answer(anext(events, None), state)) is not None:
+            yield event
+            state.check()
+
 
 _DEFAULTS: Final = QueryOptions()
 _LIMITS: Final = RunLimits()

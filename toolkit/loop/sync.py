@@ -5,27 +5,88 @@ Both forms are one iterator of events: a plain query is the last event of an ans
 
 from __future__ import annotations
 
+import contextvars
 from collections.abc import Callable, Coroutine, Generator, Sequence
+from concurrent.futures import Future
 from contextlib import closing
 from dataclasses import replace
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
-from toolkit.errors import SetupError
+from toolkit.errors import SetupError, ToolCancelled, ToolTimeout
 from toolkit.loop.driver import Driver, StreamingDriver, check_driver
-from toolkit.loop.events import CallAnswered, RunEnded, RunEvent
-from toolkit.loop.hooks import AfterCall, BeforeCall, Hooks, OnAction, Save
-from toolkit.loop.limits import RunLimits
-from toolkit.loop.state import RunState
-from toolkit.loop.waiting import wait_for_answer, wait_for_events
+from toolkit.loop.state import (
+    AfterCall,
+    BeforeCall,
+    CallAnswered,
+    Hooks,
+    OnAction,
+    RunEnded,
+    RunEvent,
+    RunLimits,
+    RunState,
+    Save,
+)
 from toolkit.runtime.signals import CancelSignal
 from toolkit.runtime.sync import Runner
-from toolkit.runtime.tracing.runs import RunTrace, trace_run
-from toolkit.wire.call import ToolCall
-from toolkit.wire.conversation import Conversation
-from toolkit.wire.events import AnswerEnded, AnswerEvent
+from toolkit.runtime.tracing import RunTrace, trace_run
+from toolkit.runtime.workers import Workers, wait_for_handler
+from toolkit.wire.call import ToolCall, ToolResult
 from toolkit.wire.message import ChatMessage
-from toolkit.wire.query import QueryOptions
-from toolkit.wire.result import ToolResult
+from toolkit.wire.query import AnswerEnded, AnswerEvent, Conversation, QueryOptions, StreamResult
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Waiting for a driver in a sync run: not longer than the run may last.
+#
+# If the run can be ended from outside, the driver works in another thread. An SDK's client has no way to end a request, so
+# the thread of a query or stream that was given up ends with its request.
+
+T = TypeVar("T")
+
+
+def wait_for_answer(query: Callable[[], T], state: RunState) -> T:
+    """What a query returns."""
+    if not state.can_be_ended:
+        return query()
+    workers = Workers()
+    answer = workers.submit(query)
+    workers.close()
+    return _wait(answer, state)
+
+
+def wait_for_events(stream: StreamResult, state: RunState) -> Generator[AnswerEvent, None, None]:
+    """The events of a stream; it is closed at the end, or when the event comes that nobody waits for any more."""
+    if not state.can_be_ended:
+        with closing(stream.events) as events:
+            yield from events
+        return
+    workers, context = Workers(), contextvars.copy_context()
+
+    def read() -> Future[AnswerEvent | None]:
+        # In the same context each time, as if one thread read all of them.
+        return workers.submit(lambda: context.run(next, stream.events, None))
+
+    reading = read()
+    try:
+        while (event := _wait(reading, state)) is not None:
+            yield event
+            state.check()
+            reading = read()
+    finally:
+        workers.close()
+        reading.add_done_callback(lambda _: context.run(stream.events.close))
+
+
+def _wait(running: Future[T], state: RunState) -> T:
+    try:
+        wait_for_handler(running, _do_nothing, state.signal)
+    except (ToolCancelled, ToolTimeout) as error:
+        raise state.ended_by(error) from None
+    return running.result()
+
+
+def _do_nothing() -> None:
+    pass
+
 
 _DEFAULTS: Final = QueryOptions()
 _LIMITS: Final = RunLimits()

@@ -3,22 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.metadata import version
+from typing import TypeVar
 
 from mypy.nodes import TypeInfo
 from mypy.options import Options
 from mypy.plugin import AttributeContext, ClassDefContext, FunctionSigContext, MethodSigContext, Plugin
 from mypy.types import FunctionLike, Type
 
-from toolkit.mypy.facades import replace_overloads
-from toolkit.mypy.failures import reported
-from toolkit.mypy.handlers import signature_of_bind
+from toolkit.mypy.checking import has_tools_as_methods, signature_of_method, signature_of_model
 from toolkit.mypy.invoke import INVOKES, signature_of_call
-from toolkit.mypy.keywords import has_tools_as_methods, signature_of_method, signature_of_model
-from toolkit.mypy.outputs import CONTENT, ContentHook
-from toolkit.mypy.packages import signature_of_create
-from toolkit.mypy.packs import CLASSES, signature_of_policy
+from toolkit.mypy.packages import replace_overloads, signature_of_create
+from toolkit.mypy.packs import CLASSES, CONTENT, ContentHook, signature_of_bind, signature_of_policy
+from toolkit.mypy.supported import TESTED
 
-_MODEL = "toolkit.models.base.ToolModel"
+# ----------------------------------------------------------------------------------------------------------------------
+# A mypy that the plugin was not made for: a hook that fails is one line at the call, not a crash of mypy.
+
+ContextT = TypeVar("ContextT", MethodSigContext, FunctionSigContext)
+
+
+def reported(hook: Callable[[ContextT], FunctionLike]) -> Callable[[ContextT], FunctionLike]:
+    """The hook, with a line of text instead of what it raises."""
+
+    def report_failure(ctx: ContextT) -> FunctionLike:
+        try:
+            return hook(ctx)
+        except Exception as error:
+            ctx.api.fail(
+                f"toolkit.mypy cannot check this call ({type(error).__name__}: {error}); it is tested with mypy {TESTED},"
+                f' and this is mypy {version("mypy")}. Everything works without it: remove "toolkit.mypy" from the plugins',
+                ctx.context,
+            )
+            return ctx.default_signature
+
+    return report_failure
+
+
+_MODEL = "toolkit.schema.models.ToolModel"
 
 
 class ToolkitPlugin(Plugin):

@@ -23,15 +23,25 @@ from mypy.types import (
     get_proper_type,
 )
 
-from toolkit.mypy.arguments import Complaints
-from toolkit.mypy.checking import Checker, Inferred, anything, takes_anything, unpacks
-from toolkit.mypy.wording import did_you_mean, literal_values, nearest, quoted, type_text
+from toolkit.mypy.checking import (
+    Checker,
+    Complaints,
+    Inferred,
+    anything,
+    did_you_mean,
+    literal_values,
+    nearest,
+    quoted,
+    takes_anything,
+    type_text,
+    unpacks,
+)
 
 INVOKES = (
-    "toolkit.runtime.catalog.signatures.Invoke.__call__",
-    "toolkit.runtime.catalog.signatures.InvokeAsync.__call__",
+    "toolkit.runtime.surface.Invoke.__call__",
+    "toolkit.runtime.surface.InvokeAsync.__call__",
 )
-_MESSAGE = "toolkit.runtime.output.message.ToolMessage"
+_MESSAGE = "toolkit.runtime.output.ToolMessage"
 
 
 def signature_of_call(ctx: MethodSigContext) -> FunctionLike:

@@ -1,17 +1,165 @@
-"""`SecurityPolicy`, `Rule` and `ToolkitContext`: names of tools, without printing all names there are."""
+"""`bind(...)`: a handler that is missing, misspelt, or does not fit its tool."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mypy.errorcodes import ARG_TYPE, DICT_ITEM, LIST_ITEM, ErrorCode
-from mypy.nodes import DictExpr, Expression, ListExpr, StrExpr, TupleExpr
-from mypy.plugin import FunctionSigContext
-from mypy.types import CallableType, FunctionLike, Instance, Type, UnionType, get_proper_type
+from mypy.checker import TypeChecker
+from mypy.errorcodes import ARG_TYPE, CALL_ARG, DICT_ITEM, LIST_ITEM, UNION_ATTR, ErrorCode
+from mypy.nodes import (
+    ARG_NAMED,
+    CallExpr,
+    Context,
+    DictExpr,
+    Expression,
+    ListExpr,
+    MemberExpr,
+    Node,
+    StrExpr,
+    TupleExpr,
+)
+from mypy.options import Options
+from mypy.plugin import AttributeContext, CheckerPluginInterface, FunctionSigContext
+from mypy.subtypes import find_member
+from mypy.traverser import NameAndMemberCollector
+from mypy.types import CallableType, FunctionLike, Instance, ProperType, Type, UnionType, get_proper_type
 
-from toolkit.mypy.checking import Checker, anything, unpacks
+from toolkit.mypy.checking import (
+    Checker,
+    anything,
+    did_you_mean,
+    given_arguments,
+    listed,
+    literal_values,
+    nearest,
+    quoted,
+    takes_anything,
+    type_text,
+    unpacks,
+)
 from toolkit.mypy.packages import CONTEXT, explain_mixture, find_owner, package_of, short_name
-from toolkit.mypy.wording import did_you_mean, literal_values, quoted, type_text
+
+_PACK = "toolkit.runtime.packs.Pack"
+
+
+def signature_of_bind(ctx: FunctionSigContext) -> FunctionLike:
+    signature, call, checker = ctx.default_signature, ctx.context, Checker(ctx.api)
+    pack = get_proper_type(signature.ret_type)
+    if not isinstance(pack, Instance) or pack.type.fullname != _PACK or set(signature.arg_kinds) - {ARG_NAMED}:
+        return signature
+    if unpacks(call) or not isinstance(call, CallExpr) or None in call.arg_names:
+        return signature
+    wrong = 0
+    known = [name for name in signature.arg_names if name is not None]
+    missing = [name for name in known if name not in call.arg_names]
+    for value, name in zip(call.args, call.arg_names, strict=True):
+        if name is not None and name not in known:
+            wrong += 1
+            meant = nearest(name, missing)
+            hint = did_you_mean(name, missing)
+            checker.fail(f"This package has no tool {quoted(name)} to bind a handler to{hint}", value, CALL_ARG)
+            missing = [other for other in missing if other != meant]
+    if missing:
+        wrong += 1
+        names = listed(list(map(quoted, missing)), "and")
+        checker.fail(f"bind needs a handler for {names}: write {missing[0]}=...", call, CALL_ARG)
+    for given in given_arguments(call, signature):
+        if not checker.fits(given.value, given.wanted):
+            found = checker.infer(given.value, given.wanted)
+            wrong += 1
+            wanted_text, given_text = (_text(kind, checker.options) for kind in (given.wanted, found.type))
+            checker.fail(
+                f"The handler of {quoted(given.name)} must be {wanted_text}, not {given_text}", given.value, ARG_TYPE
+            )
+    return takes_anything(signature) if wrong else signature
+
+
+def _text(kind: Type, options: Options) -> str:
+    """``(AddInput, ToolContext) -> AddOutput``, with ``async`` where it is."""
+    proper = get_proper_type(kind)
+    if isinstance(proper, Instance):
+        called = get_proper_type(find_member("__call__", proper, proper))
+        proper = called if isinstance(called, CallableType) else proper
+    if not isinstance(proper, CallableType):
+        return type_text(proper, options)
+    answer, is_async = _awaited(get_proper_type(proper.ret_type))
+    takes = [
+        type_text(arg, options) for arg, k in zip(proper.arg_types, proper.arg_kinds, strict=True) if not k.is_star()
+    ]
+    return f"{'async ' * is_async}({', '.join(takes)}) -> {type_text(answer, options)}"
+
+
+def _awaited(answer: ProperType) -> tuple[Type, bool]:
+    """What a handler returns in the end, and whether it is awaited. A handler may do either: ``T | Awaitable[T]``."""
+    if isinstance(answer, UnionType):
+        plain = [item for item in answer.items if not _is_awaitable(item)]
+        return (plain[0], False) if len(plain) == 1 else (answer, False)
+    if isinstance(answer, Instance) and _is_awaitable(answer) and answer.args:
+        return answer.args[-1], True
+    return answer, False
+
+
+def _is_awaitable(kind: Type) -> bool:
+    proper = get_proper_type(kind)
+    return isinstance(proper, Instance) and proper.type.fullname in ("typing.Awaitable", "typing.Coroutine")
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# `message.content.<attribute>` of a message whose tool is not known: one line, not one for each tool that lacks it.
+
+CONTENT = "toolkit.runtime.output.ToolMessage.content"
+
+
+class ContentHook:
+    """Called for each message of a union in turn. The first one decides for all, so that a thousand tools stay cheap."""
+
+    def __init__(self) -> None:
+        self._refused: tuple[Context, Type] | None = None
+
+    def __call__(self, ctx: AttributeContext) -> Type:
+        if not isinstance(ctx.type, UnionType) or not isinstance(ctx.context, MemberExpr):
+            return ctx.default_attr_type
+        first = get_proper_type(ctx.type.items[0])
+        if isinstance(first, Instance) and first.args[-1:] == (ctx.default_attr_type,):
+            self._refused = (ctx.context, ctx.type) if _refuses(ctx.type, ctx.context, ctx.api) else None
+        if self._refused is None or self._refused[0] is not ctx.context or self._refused[1] is not ctx.type:
+            return ctx.default_attr_type
+        return anything()
+
+
+def _refuses(messages: UnionType, content: MemberExpr, api: CheckerPluginInterface) -> bool:
+    """Whether an attribute is read that not every output has; then it is reported here."""
+    assert isinstance(api, TypeChecker)
+    read = _find_read(api, content)
+    if read is None:
+        return False
+    having: list[str] = []
+    lacking = False
+    for message in map(get_proper_type, messages.items):
+        output = get_proper_type(message.args[1]) if isinstance(message, Instance) and len(message.args) == 2 else None
+        if not isinstance(message, Instance) or not isinstance(output, Instance) or output.type.fallback_to_any:
+            return False  # not a union of messages
+        if output.type.get(read.name) is None:
+            lacking = True
+        else:
+            having += literal_values(message.args[0]) or ()
+    if lacking:
+        attribute, names = quoted(read.name), listed(list(map(quoted, having)), "and")
+        some = f"Not every tool's output has {attribute}, only that of {names}: compare .name first"
+        Checker(api).fail(some if having else f"No tool's output has {attribute}", read, UNION_ATTR)
+    return lacking
+
+
+def _find_read(checker: TypeChecker, content: MemberExpr) -> MemberExpr | None:
+    """The expression that reads an attribute of this one."""
+    collected = NameAndMemberCollector()
+    scope: Node = checker.scope.top_level_function() or checker.tree
+    scope.accept(collected)
+    return next((read for read in collected.member_exprs if read.expr is content), None)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# `SecurityPolicy`, `Rule` and `ToolkitContext`: names of tools, without printing all names there are.
 
 _POLICY = "toolkit.guard.policy.policy.SecurityPolicy"
 _RULE = "toolkit.guard.policy.rule.Rule"

@@ -4,25 +4,25 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from toolkit.packs.functions import FunctionTools as FunctionTools
-    from toolkit.packs.mcp.client import McpClient as McpClient
-    from toolkit.packs.mcp.client import McpPrompt as McpPrompt
-    from toolkit.packs.mcp.client import McpPromptArgument as McpPromptArgument
-    from toolkit.packs.mcp.client import McpResource as McpResource
-    from toolkit.packs.mcp.client import McpResourceTemplate as McpResourceTemplate
+    from toolkit.packs.mcp.connection import McpClient as McpClient
+    from toolkit.packs.mcp.connection import McpPrompt as McpPrompt
+    from toolkit.packs.mcp.connection import McpPromptArgument as McpPromptArgument
+    from toolkit.packs.mcp.connection import McpResource as McpResource
+    from toolkit.packs.mcp.connection import McpResourceTemplate as McpResourceTemplate
     from toolkit.packs.mcp.pack import McpPack as McpPack
     from toolkit.packs.mcp.pack import McpTool as McpTool
     from toolkit.packs.mcp.pack import mcp_pack as mcp_pack
     from toolkit.packs.mcp.server import McpOAuth as McpOAuth
     from toolkit.packs.mcp.server import McpServer as McpServer
-    from toolkit.packs.openapi.pack import ApiOperation as ApiOperation
-    from toolkit.packs.openapi.pack import ApiService as ApiService
-    from toolkit.packs.openapi.pack import api_pack as api_pack
-    from toolkit.packs.openapi.request import ApiBody as ApiBody
-    from toolkit.packs.openapi.request import ApiParameter as ApiParameter
-    from toolkit.runtime.context.mcp_callbacks import ElicitRequest as ElicitRequest
-    from toolkit.runtime.context.mcp_callbacks import McpCallbacks as McpCallbacks
-    from toolkit.runtime.context.mcp_callbacks import SampleAnswer as SampleAnswer
-    from toolkit.runtime.context.mcp_callbacks import SampleRequest as SampleRequest
+    from toolkit.packs.openapi import ApiBody as ApiBody
+    from toolkit.packs.openapi import ApiOperation as ApiOperation
+    from toolkit.packs.openapi import ApiParameter as ApiParameter
+    from toolkit.packs.openapi import ApiService as ApiService
+    from toolkit.packs.openapi import api_pack as api_pack
+    from toolkit.runtime.context import ElicitRequest as ElicitRequest
+    from toolkit.runtime.context import McpCallbacks as McpCallbacks
+    from toolkit.runtime.context import SampleAnswer as SampleAnswer
+    from toolkit.runtime.context import SampleRequest as SampleRequest
 else:
     from toolkit.lazy_exports import lazy_exports
 
@@ -30,11 +30,10 @@ else:
         __name__,
         {
             ".functions": "FunctionTools",
-            ".mcp.client": "McpClient McpPrompt McpPromptArgument McpResource McpResourceTemplate",
+            ".mcp.connection": "McpClient McpPrompt McpPromptArgument McpResource McpResourceTemplate",
             ".mcp.pack": "McpPack McpTool mcp_pack",
             ".mcp.server": "McpOAuth McpServer",
-            ".openapi.pack": "ApiOperation ApiService api_pack",
-            ".openapi.request": "ApiBody ApiParameter",
-            "toolkit.runtime.context.mcp_callbacks": "ElicitRequest McpCallbacks SampleAnswer SampleRequest",
+            ".openapi": "ApiOperation ApiService api_pack ApiBody ApiParameter",
+            "toolkit.runtime.context": "ElicitRequest McpCallbacks SampleAnswer SampleRequest",
         },
     )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterable
 from typing import Final
 
 from toolkit.guard.files.path import display
+from toolkit.wire.content import BlockType
 
 _MAX_KEY: Final = 100
 _MAX_KEYS: Final = 10
@@ -40,3 +42,37 @@ def _find_number(value: object) -> str:
         elif isinstance(found, list):
             waiting += [(item, (*place, number)) for number, item in enumerate(found)]
     return "is not JSON"
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Keeping the values of secret variables out of texts that come from a server.
+
+_SHORTEST_SECRET: Final = 4
+
+
+def hide_secrets(text: str, secrets: Iterable[tuple[str, str]]) -> str:
+    """The text with each secret value replaced; ``secrets`` are pairs of what to show and the value.
+
+    Limit: values shorter than four characters stay. They would match everywhere, and the gaps would reveal them.
+
+    >>> hide_secrets("key hunter2 refused", [("${KEY}", "hunter2")])
+    'key ${KEY} refused'
+    """
+    for shown, value in secrets:
+        if len(value) >= _SHORTEST_SECRET:
+            text = text.replace(value, shown)
+    return text
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# What packs of every kind do with media in an answer.
+
+
+def block_type(media_type: str) -> BlockType:
+    """The type of content block for a media type.
+
+    >>> [block_type(name) for name in ("image/png", "audio/ogg", "application/pdf")]
+    ['image', 'audio', 'document']
+    """
+    family = media_type.partition("/")[0]
+    return "image" if family == "image" else "audio" if family == "audio" else "document"

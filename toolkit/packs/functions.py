@@ -6,10 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from toolkit.errors import SetupError, nearest
-from toolkit.runtime.catalog.load_pack import load_pack
-from toolkit.runtime.catalog.pack import CodeTool, Pack
-from toolkit.runtime.functions.define import FunctionTool
-from toolkit.runtime.functions.lazy import LazyTool
+from toolkit.runtime.functions import FunctionTool, LazyTool
+from toolkit.runtime.packs import CodeTool, Pack, load_pack
 from toolkit.runtime.workers import is_async
 
 

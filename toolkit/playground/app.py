@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from starlette.applications import Starlette
@@ -13,19 +16,109 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from toolkit.errors import InvalidArguments
-from toolkit.playground.calls.event_stream import EventStream
-from toolkit.playground.calls.running_calls import MAX_CALLS
-from toolkit.playground.http.headers import SafeHeaders
-from toolkit.playground.http.json_text import to_json
-from toolkit.playground.http.page_files import page_files, send_page_file
-from toolkit.playground.requests import RequestRefused, read_json, read_text
-from toolkit.playground.session import PlaygroundSession
-from toolkit.runtime.call.approval import Answer, Approve, Deny, Edit
-from toolkit.runtime.call.argument_text import parse_arguments
-from toolkit.serve.http.gate import RequestGate
+from toolkit.playground.answers import describe_audit, describe_tool, explain_call, list_tools, measure_tools
+from toolkit.playground.calls import MAX_CALLS, ApprovalDesk, EventStream, RunningCalls
+from toolkit.playground.requests import (
+    RequestRefused,
+    SafeHeaders,
+    page_files,
+    read_json,
+    read_text,
+    send_page_file,
+    to_json,
+)
+from toolkit.runtime.approvals import Answer, Approve, Deny, Edit
+from toolkit.runtime.arguments import parse_arguments
+from toolkit.runtime.toolkit import core_of
+from toolkit.serve.http import RequestGate
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
+
+    from toolkit.guard.policy.policy import SecurityPolicy
+    from toolkit.runtime.async_ import AsyncRunner
+    from toolkit.runtime.toolkit import Core
+    from toolkit.serve.setup import ServedTools
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# One playground: a toolkit over what is served, its calls, and where they are recorded.
+
+
+@dataclass
+class PlaygroundSession:
+    """What the addresses of the page work on."""
+
+    served: ServedTools
+    policy: SecurityPolicy[Any]
+    toolkit: AsyncRunner
+    approvals: ApprovalDesk
+    calls: RunningCalls
+    audit_is_temporary: bool
+
+    @classmethod
+    def open(cls, served: ServedTools, *, audit_is_temporary: bool) -> PlaygroundSession:
+        """Builds the toolkit. Raises ``SetupError`` for what is wrong with the policy, the workspace or the audit log."""
+        policy = served.load_policy()
+        approvals = ApprovalDesk()
+        context = served.make_context(policy, approver=approvals.ask)
+        toolkit = served.module.create_async_agent_toolkit(context)
+        return cls(served, policy, toolkit, approvals, RunningCalls(toolkit), audit_is_temporary)
+
+    @cached_property
+    def core(self) -> Core:
+        return core_of(self.toolkit)
+
+    @cached_property
+    def _turns_to_explain(self) -> asyncio.Semaphore:
+        """Verdicts are found in threads, and may read files; a page that types fast gets no more of them than two."""
+        return asyncio.Semaphore(2)
+
+    async def describe(self) -> dict[str, Any]:
+        """What the head of the page says. The first answer tries out the sandbox, which starts a process."""
+        return await asyncio.to_thread(self._describe)
+
+    def _describe(self) -> dict[str, Any]:
+        from toolkit import __version__
+
+        return {
+            "version": __version__,
+            "package": self.core.catalog.package,
+            "workspace": self.core.context.workspace,
+            "allows": self.served.describe(),
+            "sandbox": self.core.guards.process.choice.reason,
+            "audit": str(self.served.audit),
+            "auditIsTemporary": self.audit_is_temporary,
+        }
+
+    async def list_tools(self) -> list[dict[str, Any]]:
+        return await asyncio.to_thread(list_tools, self.core)
+
+    async def describe_tool(self, name: str) -> dict[str, Any]:
+        return await asyncio.to_thread(describe_tool, self.core, name)
+
+    async def explain(self, name: str, arguments: str) -> dict[str, Any]:
+        async with self._turns_to_explain:
+            return await asyncio.to_thread(explain_call, self.core, self.policy, name, arguments)
+
+    async def describe_audit(self) -> dict[str, Any]:
+        return await asyncio.to_thread(describe_audit, str(self.served.audit), self.core.context.session_id)
+
+    async def measure_tools(self) -> dict[str, Any]:
+        return await asyncio.to_thread(
+            lambda: measure_tools(self.toolkit.get_allowed_tools(), self.toolkit.signatures())
+        )
+
+    def stop(self) -> None:
+        """Cancels what runs; called in the event loop when the server is told to stop."""
+        self.calls.cancel_all("the playground was stopped")
+
+    async def close(self) -> None:
+        """Waits for the calls, and closes the toolkit."""
+        self.stop()
+        await self.calls.wait()
+        await self.toolkit.close()
+
 
 _MAX_WORDS: Final = 10_000
 

@@ -6,15 +6,14 @@ Everything here is loaded when it is first used. Most users need only what ``too
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from toolkit.runtime.catalog.handler_parts import HandlerParts as HandlerParts
-    from toolkit.runtime.catalog.pack import CodeTool as CodeTool
+    from toolkit.runtime.packs import CodeTool as CodeTool
+    from toolkit.runtime.packs import HandlerParts as HandlerParts
 else:
     from toolkit.lazy_exports import lazy_exports
 
     __all__, __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            "toolkit.runtime.catalog.handler_parts": "HandlerParts",
-            "toolkit.runtime.catalog.pack": "CodeTool",
+            "toolkit.runtime.packs": "HandlerParts CodeTool",
         },
     )

@@ -2,22 +2,119 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from types import NoneType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 from pydantic import BaseModel, ValidationError
-from pydantic_core import SchemaValidator, core_schema
+from pydantic_core import SchemaValidator, core_schema, from_json
 
+from toolkit.errors import InvalidArguments
 from toolkit.guard.files.path import display
-from toolkit.models.ignoring import ignoring_validator
-from toolkit.models.plain_types import plain_types
-from toolkit.models.scalars import holds_scalars
-from toolkit.runtime.call.argument_text import MANY_ARGUMENTS, SHORT_TEXT, is_long_but_flat, is_plain
+from toolkit.schema.accepts import json_type
 from toolkit.schema.enforce import require_validator
+from toolkit.schema.exact import holds_scalars, plain_types
+from toolkit.schema.keywords import join_pointer
+from toolkit.schema.models import ignoring_validator
+
+if TYPE_CHECKING:
+    from toolkit.schema.keywords import References
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Reads the argument text that a model wrote: strict JSON that every parser reads the same way.
+
+MAX_CHARACTERS: Final = 64 * 1024 * 1024
+MAX_DEPTH: Final = 200
+SHORT_TEXT: Final = 100_000
+MANY_ARGUMENTS: Final = 1000
+"""From so many arguments on, unknown ones are refused without the validator, which would make an error of each."""
+
+_SPACED_COLONS: Final = (" :", "\t:", "\n:", "\r:")
+# An unclosed string runs to the end, so that no input is scanned twice.
+_BRACKET_OR_TEXT: Final = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)|[\[{\]}]', re.DOTALL)
+
+
+def is_plain(text: str, keys: int) -> bool:
+    """Whether the text of a JSON object that has ``keys`` different keys has no key twice, no object inside, no NaN.
+
+    Every key is followed by a colon. So as many colons as keys means that there is nothing else with a colon: no second
+    key of the same name, and no object inside that could have one. If texts hold colons too, the quotation marks before
+    those of the keys are counted; JSON allows white space between them, which is then left to the careful parser.
+    """
+    if text.count(":") != keys and (text.count('":') != keys or any(spaced in text for spaced in _SPACED_COLONS)):
+        return False
+    return "NaN" not in text and "Infinity" not in text
+
+
+def is_long_but_flat(text: str) -> bool:
+    """Whether a long text has few keys, as the arguments of a tool that writes a file: reading it makes few objects."""
+    return len(text) <= MAX_CHARACTERS and text.count('":') < MANY_ARGUMENTS
+
+
+def parse_arguments(text: object) -> Any:
+    """Parses JSON text; refuses duplicate keys, NaN, trailing data, and text that is too deep or too long."""
+    if not isinstance(text, str):
+        raise InvalidArguments(f"the arguments must be JSON text, not {type(text).__name__}")
+    try:
+        value = from_json(text, allow_inf_nan=False) if len(text) < SHORT_TEXT else None
+    except (ValueError, TypeError):
+        # TypeError: lone surrogates
+        value = None
+    if type(value) is dict and is_plain(text, len(value)):
+        return value
+    return _parse_with_care(text)
+
+
+def _parse_with_care(text: str) -> Any:
+    if len(text) > MAX_CHARACTERS:
+        raise _json_error(f"longer than {MAX_CHARACTERS} characters")
+    if text.count("{") + text.count("[") > MAX_DEPTH:
+        _check_depth(text)
+    import json
+
+    try:
+        return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        raise _json_error(f"{error.msg.removesuffix(' at')} at line {error.lineno} column {error.colno}") from None
+    except (ValueError, RecursionError) as error:
+        # ValueError: an integer of thousands of digits
+        raise _json_error(str(error).partition(";")[0] or "too deep") from None
+
+
+def _json_error(why: str) -> InvalidArguments:
+    return InvalidArguments(f"the arguments are not valid JSON: {why}. Send one JSON object.")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise _json_error(f"the key {twice[:100]!r} is duplicated")
+    return found
+
+
+def _refuse_constant(word: str) -> NoReturn:
+    raise _json_error(f"{word} is not a JSON number")
+
+
+def _check_depth(text: str) -> None:
+    depth = 0
+    for token in _BRACKET_OR_TEXT.finditer(text):
+        mark = token[0]
+        if mark in "[{":
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise _json_error(f"nested more than {MAX_DEPTH} levels deep")
+        elif mark in "]}":
+            depth -= 1
+
 
 FEW_FIELDS: Final = 6
 """Up to so many fields, looking at types in Python is faster than the validator."""
@@ -292,3 +389,143 @@ def _has_aliases(model: type[BaseModel]) -> bool:
     neighbours = vars(sys.modules[model.__module__]).values()
     models = [found for found in neighbours if isinstance(found, type) and issubclass(found, BaseModel)]
     return any(field.alias is not None for found in models for field in found.model_fields.values())
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Repair of what models commonly get wrong in arguments; used only with ``ToolkitContext(coerce=True)``.
+#
+# Three repairs, each only where the schema refuses the argument as it is and accepts what it becomes: a number or boolean
+# written as text, JSON text where an object or array is wanted, null for an optional argument.
+
+Failing: TypeAlias = Callable[[dict[str, Any]], frozenset[object]]
+"""Which arguments of an object the tool's validator refuses, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """One repair: where, and what was done."""
+
+    pointer: str
+    what: str
+
+    def as_json(self) -> dict[str, str]:
+        return {"pointer": self.pointer, "what": self.what}
+
+
+Schema: TypeAlias = dict[str, Any]
+Candidate: TypeAlias = tuple[Any, list[Repair]]
+
+
+def repair_arguments(
+    arguments: dict[str, Any], schema: Mapping[str, Any], failing: Failing
+) -> tuple[dict[str, Any], list[Repair]]:
+    """A repaired copy of the arguments, and the repairs; what is accepted as it is stays as it is."""
+    from toolkit.schema.keywords import References  # few calls need it
+
+    references = References(schema)
+    properties, required = schema.get("properties", {}), schema.get("required", ())
+    made, repairs = dict(arguments), list[Repair]()
+    refused = failing(arguments)
+    for name in [name for name in arguments if name in refused]:
+        nodes = _alternatives(properties.get(name), references)
+        place = join_pointer("", name)
+        if not nodes:
+            continue
+        if arguments[name] is None and name not in required:
+            del made[name]
+            repairs.append(Repair(place, "null read as omitted"))
+            continue
+        for value, done in _candidates(arguments[name], nodes, references, place):
+            if done and name not in failing({**made, name: value}):
+                made[name] = value
+                repairs += done
+                break
+    return made, repairs
+
+
+def _candidates(value: Any, nodes: list[Schema], references: References, pointer: str) -> Iterator[Candidate]:
+    """What a value may have been meant as, each with the repairs it takes, for each of the schemas it may fit."""
+    for node in nodes:
+        for name in _own_types(node):
+            if isinstance(value, str) and name != "string":
+                yield from _read_text(value, name, node, references, pointer)
+            elif isinstance(value, dict) and name == "object":
+                yield _repair_object(value, node, references, pointer)
+            elif isinstance(value, list) and name == "array":
+                yield _repair_array(value, node, references, pointer)
+
+
+def _read_text(text: str, name: str, schema: Schema, references: References, pointer: str) -> Iterator[Candidate]:
+    try:
+        value = parse_arguments(text)
+    except InvalidArguments:
+        return
+    found = json_type(value)
+    if found == name or (found == "integer" and name == "number"):
+        note = Repair(pointer, f"string read as {found}")
+        yield value, [note]
+        for inner, done in _candidates(value, [schema], references, pointer) if name in ("object", "array") else ():
+            yield inner, [note, *done]
+
+
+def _repair_object(value: dict[str, Any], schema: Schema, references: References, pointer: str) -> Candidate:
+    properties, required = schema.get("properties", {}), schema.get("required", ())
+    made, repairs = dict(value), list[Repair]()
+    for key, item in value.items():
+        nodes = _alternatives(properties.get(key, schema.get("additionalProperties")), references)
+        place = join_pointer(pointer, key)
+        types = {name for node in nodes for name in _own_types(node)}
+        if not nodes:
+            continue
+        if item is None and key in properties and key not in required and "null" not in types:
+            del made[key]
+            repairs.append(Repair(place, "null read as omitted"))
+        elif not _is_one_of(item, types) or isinstance(item, dict | list):
+            made[key], done = next(_candidates(item, nodes, references, place), (item, []))
+            repairs += done
+    return made, repairs
+
+
+def _repair_array(value: list[Any], schema: Schema, references: References, pointer: str) -> Candidate:
+    nodes = _alternatives(schema.get("items"), references)
+    made, repairs = list[Any](), list[Repair]()
+    for index, item in enumerate(value):
+        found, done = next(_candidates(item, nodes, references, join_pointer(pointer, index)), (item, []))
+        made.append(found)
+        repairs += done
+    return made, repairs
+
+
+def _alternatives(schema: Any, references: References) -> list[Schema]:
+    """The schema behind references and those of its unions, innermost first; none where anything goes."""
+    found: list[Schema] = []
+    seen: set[int] = set()
+
+    def add(node: Any) -> None:
+        node = references.follow(node)
+        if not isinstance(node, dict) or id(node) in seen:
+            return
+        seen.add(id(node))
+        for word in ("anyOf", "oneOf"):
+            branches = node.get(word)
+            for branch in branches if isinstance(branches, list) else ():
+                add(branch)
+        found.append(node)
+
+    add(schema)
+    return found
+
+
+def _own_types(schema: Schema) -> list[str]:
+    """The types that a schema names itself, not those of its branches."""
+    from toolkit.schema.keywords import types_of
+
+    types = types_of(schema)
+    if types is not None:
+        return types
+    values = schema.get("enum", [schema["const"]] if "const" in schema else [])
+    return list(dict.fromkeys(map(json_type, values)))
+
+
+def _is_one_of(value: Any, types: set[str]) -> bool:
+    return json_type(value) in types or json_type(value) == "integer" and "number" in types

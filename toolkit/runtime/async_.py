@@ -9,31 +9,93 @@ from functools import partial
 from itertools import groupby
 from time import monotonic
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self, TypeVar, cast
 
 from toolkit.errors import ToolCancelled, ToolTimeout
 from toolkit.runtime import path as steps
 from toolkit.runtime.approvals import Suspend
-from toolkit.runtime.call.handler_scope import await_and_release, run_and_release
-from toolkit.runtime.call.view import NOT_DIRECT, Options, View
-from toolkit.runtime.call.waiting.async_wait_for_handler import await_handler
-from toolkit.runtime.interruption import is_interruption
-from toolkit.runtime.output.message import ToolMessage
+from toolkit.runtime.output import ToolMessage
+from toolkit.runtime.path import await_and_release, run_and_release
 from toolkit.runtime.progress import Progress, combine_listeners
 from toolkit.runtime.signals import NEVER, CallSignal, CancelSignal
 from toolkit.runtime.surface import OMIT
 from toolkit.runtime.tool_context import ToolContext
-from toolkit.runtime.toolkit import PreparedCall
-from toolkit.runtime.workers import MAX_AT_ONCE, Job, Stop, await_contained, start_contained
-from toolkit.wire.call import ToolCall
-from toolkit.wire.result import ToolResult
+from toolkit.runtime.toolkit import NOT_DIRECT, Options, PreparedCall, View
+from toolkit.runtime.workers import (
+    GRACE_SECONDS,
+    MAX_AT_ONCE,
+    Job,
+    Stop,
+    await_contained,
+    is_interruption,
+    start_contained,
+)
+from toolkit.wire.call import ToolCall, ToolResult
 
 if TYPE_CHECKING:
-    from toolkit.runtime.approvals import SuspendedCall
-    from toolkit.runtime.call.approval import Answer, ApprovalRequest, Reply
-    from toolkit.runtime.programs.result import ProgramResult
+    from toolkit.runtime.approvals import Answer, ApprovalRequest, Reply, SuspendedCall
+    from toolkit.runtime.programs.result import Checker, ProgramResult
     from toolkit.runtime.programs.sessions import AsyncProgramSession
-    from toolkit.runtime.programs.settings import Checker
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Awaits, in the caller's loop, a handler that runs in a task or a thread, until the deadline or a cancellation.
+
+
+async def await_handler(
+    running: asyncio.Future[Any], signal: CallSignal, stop: Stop, abandon: Job | None = None
+) -> Any:
+    """The handler's value; raises if the call ended first, even if the handler is still running.
+
+    ``stop`` asks it to stop, and ``abandon`` is called if it did not stop in time.
+    """
+    caller = signal.caller
+    loop, cancelled = asyncio.get_running_loop(), asyncio.Event()
+
+    def tell_loop() -> None:
+        # The caller may cancel from another thread.
+        loop.call_soon_threadsafe(cancelled.set)
+
+    forget = caller.listen(tell_loop) if caller else None
+    stopping = asyncio.ensure_future(cancelled.wait()) if caller else None
+    try:
+        waiting = {running, stopping} if stopping else {running}
+        await asyncio.wait(waiting, timeout=signal.remaining, return_when=asyncio.FIRST_COMPLETED)
+        if not running.done():
+            await _abandon(running, signal, stop, abandon)
+        signal.refuse_late()
+        return running.result()
+    except asyncio.CancelledError:
+        signal.stop()
+        stop()
+        if abandon is not None:
+            abandon()
+        running.add_done_callback(_collect_error)
+        raise
+    finally:
+        if stopping is not None:
+            stopping.cancel()
+        if forget is not None:
+            forget()
+
+
+async def _abandon(running: asyncio.Future[Any], signal: CallSignal, stop: Stop, abandon: Job | None) -> NoReturn:
+    """Tells the handler to stop, waits a moment, then raises what ended the call."""
+    error = signal.error() or ToolTimeout("the call took longer than its deadline")
+    stop()
+    await asyncio.wait({running}, timeout=GRACE_SECONDS)
+    error.details["abandoned"] = not running.done()
+    if abandon is not None and not running.done():
+        abandon()
+    running.add_done_callback(_collect_error)
+    raise error
+
+
+def _collect_error(running: asyncio.Future[Any]) -> None:
+    """Reads the error of an abandoned handler, so that asyncio does not report it as never retrieved."""
+    if not running.cancelled():
+        running.exception()
+
 
 T = TypeVar("T")
 

@@ -1,4 +1,4 @@
-"""Finds tools by words: BM25 over their names, titles, descriptions and parameters. No model and no network."""
+"""What a model may be told about the tools of a toolkit: signatures and search, of the tools that the policy may allow."""
 
 from __future__ import annotations
 
@@ -6,7 +6,61 @@ import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from toolkit.errors import ToolNotAllowed
+from toolkit.runtime import path as steps
+from toolkit.runtime.signatures import prompt_text
+from toolkit.runtime.toolkit import offered_tools, why_not_offered
+
+if TYPE_CHECKING:
+    from toolkit.runtime.signatures import ToolSignature
+    from toolkit.runtime.toolkit import Core
+
+
+class ToolMatch(NamedTuple):
+    """A tool that a search found."""
+
+    name: str
+    doc: str
+    """The first sentence of its description."""
+
+
+class ToolTexts:
+    """The tools of one toolkit, for models."""
+
+    def __init__(self, core: Core) -> None:
+        self._core: Final = core
+        self._catalog: Final = core.catalog
+        self._offered: Final = {info.name: info for info in offered_tools(core)}
+
+    def signatures(self, names: Iterable[str] | None = None) -> list[ToolSignature]:
+        """The signatures of these tools, or of all that the policy may allow, in the order of their names."""
+        wanted = self._offered if names is None else {self._find(name) for name in names}
+        return [self._catalog.signatures.of(name) for name in sorted(wanted)]
+
+    def describe(self, names: Iterable[str] | None = None, budget: int | None = None) -> str:
+        """The same as text for a model, of at most ``budget`` characters."""
+        return prompt_text(self.signatures(names), budget, ways=self._offered)
+
+    def search(self, query: str, limit: int) -> list[ToolMatch]:
+        """The tools that share words with the query, the best first."""
+        found = self._catalog.word_index.search(query, self._offered, limit)
+        return [ToolMatch(name, self._catalog.signatures.of(name).doc) for name in found]
+
+    def _find(self, name: str) -> str:
+        """The name in the catalog; the error of a call if there is no such tool, or if no call of it can be allowed."""
+        info = self._catalog.tools.get(self._catalog.aliases.get(name, name))
+        if info is None:
+            raise steps.not_found(name, self._catalog.tools)
+        reason = None if info.name in self._offered else why_not_offered(self._core, info)
+        if reason is not None:
+            raise ToolNotAllowed(reason, tool_name=info.name)
+        return info.name
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Finds tools by words: BM25 over their names, titles, descriptions and parameters. No model and no network.
 
 _WEIGHTS: Final = {"name": 5, "title": 3, "description": 1, "parameters": 1}
 """How often a word counts, by where it stands."""

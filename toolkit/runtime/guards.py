@@ -7,16 +7,16 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
+from toolkit.guard.files.path import Accept, ignore_changes
 from toolkit.guard.files.sandbox_fs import HoldLock, SandboxFS
 from toolkit.guard.forks import start_again_in_child
-from toolkit.guard.fs.transaction.accept import Accept, ignore_changes
 from toolkit.guard.trusted_code import trusted_code
 
 if TYPE_CHECKING:
     from toolkit.guard.git import GitGuard
-    from toolkit.guard.net.guard import NetGuard
+    from toolkit.guard.network.guard import NetGuard
     from toolkit.guard.process.guard import ProcessGuard
-    from toolkit.runtime.context.toolkit_context import ToolkitContext
+    from toolkit.runtime.context import ToolkitContext
     from toolkit.runtime.programs.programs import Programs
 
 
@@ -115,7 +115,7 @@ class Guards:
     @_MadeOnce
     def net(self) -> NetGuard:
         """The only way to the network."""
-        from toolkit.guard.net.guard import NetGuard
+        from toolkit.guard.network.guard import NetGuard
         from toolkit.guard.network.network import Network
 
         return NetGuard(self._context.network or Network())

@@ -1,23 +1,250 @@
-"""Joins packs to a catalog: handlers for its tools, and code-first tools that extend it."""
+"""Packs of handlers, and the other things that can join a toolkit."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import importlib
+import re
+import sys
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Final,
+    Generic,
+    ParamSpec,
+    Protocol,
+    TypeAlias,
+    TypeVar,
+    final,
+    runtime_checkable,
+)
 
 from toolkit.errors import SetupError, nearest
-from toolkit.inject.plan import name_of
-from toolkit.runtime.catalog.catalog import Catalog, ToolInfo
-from toolkit.runtime.catalog.handler_parts import HandlerParts, find_parts
-from toolkit.runtime.catalog.lazy_handler import Handlers, LazyHandler
-from toolkit.runtime.catalog.pack import CodeTool, Pack
+from toolkit.inject import name_of
+from toolkit.runtime.catalog import Catalog, ToolInfo
+from toolkit.runtime.tool_context import ToolContext
+from toolkit.runtime.workers import is_async
 
 if TYPE_CHECKING:
+    from types import FrameType
+
+    from toolkit.guard.permission import Permissions
+    from toolkit.guard.policy.preview import Preview
     from toolkit.runtime.arguments import Reader
-    from toolkit.runtime.functions.define import FunctionTool
-    from toolkit.runtime.functions.outputs import FunctionOutput
-    from toolkit.wire.json_types import JsonObject
+    from toolkit.runtime.functions import FunctionOutput, FunctionTool
+    from toolkit.runtime.tool_context import ToolContext
+    from toolkit.wire.call import JsonObject, ToolResult
+
+
+InputT = TypeVar("InputT")
+OutputT = TypeVar("OutputT")
+
+Handler: TypeAlias = Callable[Concatenate[InputT, ToolContext, ...], OutputT | Awaitable[OutputT]]
+"""Runs a tool: takes validated arguments and the context, returns the output; sync or async."""
+
+
+@runtime_checkable
+class CodeTool(Protocol):
+    """A tool made from a function, or by a factory: what ``@tool`` and ``define_tool`` return."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def owner(self) -> str: ...
+    @property
+    def permissions(self) -> Permissions: ...
+    def as_pack(self) -> Pack: ...
+    def execute_raw(self, text: str, ctx: ToolContext) -> ToolResult: ...
+    async def execute_raw_async(self, text: str, ctx: ToolContext) -> ToolResult: ...
+
+
+@runtime_checkable
+class PackSource(Protocol):
+    """Anything that can join a toolkit: a pack, a registry, a code-first tool."""
+
+    def as_pack(self) -> Pack: ...
+
+
+class Pack:
+    """Handlers by tool name, and code-first tools, which have their own.
+
+    A generated ``bind`` makes packs and lets the type checker verify that every handler is there and fits its tool.
+
+    >>> Pack({"done": print}).without("done").handlers
+    {}
+    """
+
+    def __init__(
+        self, handlers: Mapping[str, Callable[..., Any]] | None = None, tools: Iterable[CodeTool] = ()
+    ) -> None:
+        self.handlers: Final = dict(handlers or {})
+        self.tools: Final = tuple(tools)
+
+    def __repr__(self) -> str:
+        return f"<Pack: {', '.join([*self.handlers, *(tool.name for tool in self.tools)]) or 'no tools'}>"
+
+    def as_pack(self) -> Pack:
+        return self
+
+    def without(self, *names: str) -> Pack:
+        """A copy without some tools: they are no longer offered, and fail as NO_HANDLER when called."""
+        known = [*self.handlers, *(tool.name for tool in self.tools)]
+        for name in names:
+            if name not in known:
+                raise SetupError(f"this pack has no handler for {name!r}.{nearest(name, known)}")
+        handlers = {name: handler for name, handler in self.handlers.items() if name not in names}
+        return Pack(handlers, [tool for tool in self.tools if tool.name not in names])
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# A handler with everything that belongs to it: how its output reads as text, what a call touches, what is kept.
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class HandlerParts(Generic[P, R]):
+    """A handler and its parts, to be bound in the place of a plain ``run`` function.
+
+    A handler module needs no such object: its ``text``, ``preview`` and ``KEEPS_OUTPUT`` are found next to its ``run``,
+    also when ``run`` is decorated with a decorator that uses ``functools.wraps``. A decorator without it hides the module;
+    then bind ``HandlerParts(run, text=text, preview=preview)``.
+    """
+
+    run: Callable[P, R]
+    text: Callable[[Any], str] | None = None
+    """The output as the model reads it; JSON if not given."""
+    preview: Callable[[Any, ToolContext], Preview] | None = None
+    """What a call would touch; the spec's ``x-resource`` marks are used if not given."""
+    sandboxed: bool = True
+    """False where what the handler starts has no sandbox because its pack opted out of it."""
+    keeps_output: bool = True
+    """False for a tool that reads kept outputs: what it answers is neither kept again nor cut."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self.run(*args, **kwargs)
+
+
+def find_parts(handler: Callable[..., Any]) -> HandlerParts[..., Any]:
+    """The parts of a handler: those it carries, or those its module exports next to ``run``."""
+    if isinstance(handler, HandlerParts):
+        return handler
+    *_, innermost = chain = list(_unwrap(handler))
+    module = _module_of(innermost)
+    exported = module.get("run")
+    if not any(exported is layer for layer in chain):
+        return HandlerParts(handler)
+    return HandlerParts(
+        handler,
+        text=_callable(module.get("text")),
+        preview=_callable(module.get("preview")),
+        keeps_output=module.get("KEEPS_OUTPUT") is not False,
+    )
+
+
+def _unwrap(handler: Any) -> Iterator[Any]:
+    """The handler, and what each ``functools.wraps`` around it wrapped; decorators that form a cycle end it."""
+    seen: set[int] = set()
+    while handler is not None and id(handler) not in seen:
+        seen.add(id(handler))
+        yield handler
+        handler = getattr(handler, "__wrapped__", None)
+
+
+def _module_of(handler: Any) -> Mapping[str, Any]:
+    space: Mapping[str, Any] | None = getattr(handler, "__globals__", None)
+    if space is None:  # an object that can be called
+        space = getattr(sys.modules.get(getattr(handler, "__module__", None) or ""), "__dict__", {})
+    return space
+
+
+def _callable(value: object) -> Callable[..., Any] | None:
+    return value if callable(value) else None
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Handlers of the toolkit's own tools, whose modules are imported at the first use of the tool.
+#
+# A program that calls one built-in tool then does not import the other ones. Only for modules of the toolkit, which are known
+# to be right: a mistake in somebody's own handler must be found when the toolkit is built.
+
+
+class LazyHandler:
+    """The ``run`` of a handler module that is not imported yet, and what a policy must know before that."""
+
+    def __init__(self, module: str, *, has_preview: bool) -> None:
+        self.module: Final = module
+        self.has_preview: Final = has_preview
+
+    def load(self) -> HandlerParts[..., Any]:
+        parts = find_parts(importlib.import_module(self.module).run)
+        # Rules were checked, and will be applied, by what was said here.
+        if (parts.preview is not None) != self.has_preview:
+            raise SetupError(
+                f"{self.module!r} {'has no' if self.has_preview else 'has a'} preview, but is bound otherwise"
+            )
+        return parts
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.load().run(*args, **kwargs)
+
+
+def is_own_sync_handler(run: Callable[..., Any]) -> bool:
+    """Whether a handler is one of the toolkit's own, and a plain function."""
+    return getattr(run, "__module__", "").startswith("toolkit.builtin.") and not is_async(run)
+
+
+class LazyModule:
+    """Stands for a handler module where handlers are bound; type checkers see the module itself."""
+
+    def __init__(self, name: str, *, has_preview: bool = False) -> None:
+        self.run: Final = LazyHandler(name, has_preview=has_preview)
+
+
+class Handlers:
+    """The handlers of a toolkit by the names of their tools. Lazy ones are imported when they are first asked for."""
+
+    def __init__(self, found: Mapping[str, HandlerParts[..., Any] | LazyHandler]) -> None:
+        self._found: Final = dict(found)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._found
+
+    def get(self, name: str) -> HandlerParts[..., Any] | None:
+        found = self._found.get(name)
+        if isinstance(found, LazyHandler):
+            found = self._found[name] = found.load()
+        return found
+
+    def loaded(self) -> list[HandlerParts[..., Any]]:
+        """Those that need no import: all of somebody's own packs."""
+        return [parts for parts in self._found.values() if not isinstance(parts, LazyHandler)]
+
+    def load_all(self) -> Iterator[HandlerParts[..., Any]]:
+        for name in self._found:
+            parts = self.get(name)
+            assert parts is not None
+            yield parts
+
+    def has_preview(self, name: str) -> bool:
+        found = self._found.get(name)
+        return found is not None and (
+            found.has_preview if isinstance(found, LazyHandler) else found.preview is not None
+        )
+
+    def is_sandboxed(self, name: str) -> bool:
+        """Whether what a handler starts is in the sandbox. Handlers of the toolkit itself cannot opt out of it."""
+        found = self._found.get(name)
+        return not isinstance(found, HandlerParts) or found.sandboxed
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Joins packs to a catalog: handlers for its tools, and code-first tools that extend it.
 
 Found: TypeAlias = dict[str, HandlerParts[..., Any] | LazyHandler]
 _INCLUDE: Final = (
@@ -64,7 +291,7 @@ def _join_tool(
     owners: dict[str, str],
     functions: dict[str, FunctionTool[..., Any]],
 ) -> None:
-    from toolkit.runtime.functions.handler import make_generated_handler, make_handler
+    from toolkit.runtime.functions import make_generated_handler, make_handler
 
     info = catalog.tools.get(tool.name)
     if info is not None and info.function != tool.origin:
@@ -131,3 +358,99 @@ class ExtendedCatalog(Catalog):
     def input_schema(self, name: str) -> JsonObject:
         tool = self._added.get(name)
         return self._base.input_schema(name) if tool is None else tool.arguments.schema
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Loads a pack that is named as ``"module:name"``, and says what is wrong with a module that cannot be imported.
+
+ALL: Final = "*"
+"""``"module:*"`` means every tool of the module."""
+
+_MISSING: Final = re.compile(r"^bind\(\) missing \d+ required keyword-only arguments?: (.*)$")
+_UNEXPECTED: Final = re.compile(r"^bind\(\) got an unexpected keyword argument '(\w+)'")
+
+
+def load_pack(source: PackSource | str) -> Pack:
+    """Loads a pack from ``"module:name"``; ``"module:*"`` means all code-first tools of the module."""
+    if not isinstance(source, str):
+        try:
+            return source.as_pack()
+        except AttributeError:
+            raise SetupError(f"{type(source).__name__} is not a pack: give packs, registries or tools") from None
+    module_name, _, name = source.partition(":")
+    try:
+        module = importlib.import_module(module_name)
+    except SetupError:
+        raise
+    except Exception as error:  # whatever the module raises while it is imported
+        raise SetupError(f"the pack {source!r} cannot be loaded: {_explain(error)}") from error
+    try:
+        found: object = find_tools(module) if name == ALL else getattr(module, name)
+    except AttributeError as error:
+        hint = nearest(name, vars(module))
+        raise SetupError(f"the pack {source!r} cannot be loaded: {error}{'.' if hint else ''}{hint}") from error
+    pack = found.as_pack() if isinstance(found, PackSource) else None
+    if not isinstance(pack, Pack):
+        raise SetupError(f"{source!r} is not a pack of handlers: make one with the generated `bind`")
+    return pack
+
+
+def find_tools(module: object) -> Pack:
+    """The code-first tools among the public names of a module, in the order of the module."""
+    from toolkit.runtime.functions import FunctionTool, LazyTool
+
+    space = vars(module)
+    names: Iterable[str] = space.get("__all__") or [name for name in space if not name.startswith("_")]
+    found = [value for name in names if isinstance(value := space.get(name), FunctionTool | LazyTool)]
+    if not found:
+        raise SetupError(f"the module {space.get('__name__')!r} has no tools: none of its public names is one")
+    # A module may hold one tool under two names.
+    return Pack(tools={id(tool): tool for tool in found}.values())
+
+
+def _explain(error: Exception) -> str:
+    """What a module of the user raised, and where."""
+    calls = list(_own_calls(error))
+    place = ""
+    if isinstance(error, SyntaxError) and error.filename is not None:
+        place = f" at {_shown_file(error.filename)}:{error.lineno}"
+    elif calls:
+        frame, line = calls[-1]
+        place = f" at {_shown_file(frame.f_code.co_filename)}:{line}"
+    if isinstance(error, TypeError) and (missing := _MISSING.match(str(error))):
+        names = re.findall(r"'(\w+)'", missing[1])
+        added = ", ".join(f"{name}=..." for name in names)
+        return f"bind() needs {'a handler' if len(names) == 1 else 'handlers'} for {missing[1]}; write {added}{place}"
+    if isinstance(error, TypeError) and (unexpected := _UNEXPECTED.match(str(error))):
+        bind = calls[-1][0].f_globals.get("bind") if calls else None
+        meant = nearest(unexpected[1], _parameters_of(bind)) or " If its spec is new, run `toolkit generate`."
+        return f"bind(){place} names {unexpected[1]!r}, which is not a tool of the generated package.{meant}"
+    if isinstance(error, SyntaxError):
+        return f"{type(error).__name__}: {error.msg}{place}"
+    return f"{error}{place}" if isinstance(error, ImportError) else f"{type(error).__name__}: {error}{place}"
+
+
+def _own_calls(error: Exception) -> Iterator[tuple[FrameType, int]]:
+    """The calls on the way to an error, with their lines, that are neither Python's, nor of a library, nor ours."""
+    import sysconfig
+    import traceback
+
+    paths = sysconfig.get_paths()
+    ours = __file__.removesuffix("runtime/packs.py")
+    foreign = (ours, "<", *(f"{paths[key]}/" for key in ("stdlib", "purelib", "platlib")))
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        if not frame.f_code.co_filename.startswith(foreign):
+            yield frame, line
+
+
+def _shown_file(path: str) -> str:
+    """The path of a file, relative to the current folder if the file is below it."""
+    import os
+
+    relative = os.path.relpath(path)
+    return path if relative.startswith("..") else relative
+
+
+def _parameters_of(function: Any) -> tuple[str, ...]:
+    code = getattr(function, "__code__", None)
+    return () if code is None else code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]

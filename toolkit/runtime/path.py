@@ -6,8 +6,9 @@ approval), run, ``conclude``.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+import inspect
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, NoReturn, Protocol, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -24,20 +25,31 @@ from toolkit.errors import (
     nearest,
 )
 from toolkit.guard.system_faults import find_system_fault
-from toolkit.runtime.arguments import MANY_ERRORS, describe_errors, first_errors, shown_place
-from toolkit.runtime.call.argument_text import MANY_ARGUMENTS, parse_arguments
-from toolkit.runtime.interruption import is_interruption
-from toolkit.runtime.output.keep_text import StreamedOutput
-from toolkit.runtime.output.message import Reported, ToolMessage
-from toolkit.wire.result import ToolResult
+from toolkit.inject import DependencyNode, Planner
+from toolkit.runtime.arguments import (
+    MANY_ARGUMENTS,
+    MANY_ERRORS,
+    describe_errors,
+    first_errors,
+    parse_arguments,
+    shown_place,
+)
+from toolkit.runtime.output import MessageForm, Reported, StreamedOutput, ToolMessage
+from toolkit.runtime.tool_context import ToolContext
+from toolkit.runtime.workers import Workers, is_async, is_interruption
+from toolkit.wire.call import ToolResult
 
 if TYPE_CHECKING:
     from toolkit.guard.policy.policy import Verdict
-    from toolkit.runtime.call.approval import ApprovalRequest, Approver, Reply
-    from toolkit.runtime.call.repair import Repair
-    from toolkit.runtime.catalog.tool import Tool
+    from toolkit.runtime.approvals import ApprovalRequest, Approver, Reply
+    from toolkit.runtime.arguments import Repair
+    from toolkit.runtime.async_ import AsyncRunner
+    from toolkit.runtime.catalog import Tool
     from toolkit.runtime.signals import CallSignal
+    from toolkit.runtime.sync import Runner
     from toolkit.runtime.tool_context import ToolContext
+    from toolkit.runtime.toolkit import Resources
+
 
 MAX_LISTED_ERRORS: Final = 50
 _MAX_NAMED_ERRORS: Final = 5
@@ -120,7 +132,7 @@ def validate(tool: Tool, arguments: dict[str, Any] | BaseModel) -> tuple[BaseMod
 def _validate_repaired(
     tool: Tool, schema: Mapping[str, object], arguments: dict[str, Any], error: ValidationError
 ) -> tuple[BaseModel, list[Repair]]:
-    from toolkit.runtime.call.repair import repair_arguments
+    from toolkit.runtime.arguments import repair_arguments
 
     mended, repairs = repair_arguments(arguments, schema, lambda trial: _find_failing(tool, trial))
     try:
@@ -216,7 +228,7 @@ def not_approved(request: ApprovalRequest, error: Exception) -> ToolkitError:
     """The refusal of a call whose approver failed. A ``ToolkitError`` that the approver raised stays as it is."""
     if isinstance(error, ToolkitError):
         return error
-    from toolkit.runtime.call.approval import Deny, denial
+    from toolkit.runtime.approvals import Deny, denial
 
     mark = _log_error(error, "approver of tool", request.tool_name)
     return denial(request, Deny(f"the approver failed; the cause is in the log under {mark}"))
@@ -325,3 +337,202 @@ def _json_type(value: object) -> str:
     }
     kind = type(value).__name__
     return words.get(kind, kind)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Calls that are allowed and not limited: what is known before a call is looked up once, at the first use of its tool.
+#
+# The functions made here get the view of the toolkit as an argument. If they held it, a toolkit that nobody uses any more
+# would stay open until the garbage collector finds the cycle.
+
+RunT_co = TypeVar("RunT_co", bound="Run | RunAsync", covariant=True)
+
+
+class Run(Protocol):
+    """Runs a call with validated arguments."""
+
+    def __call__(self, view: Runner, args: BaseModel, call_id: str | None = None, /) -> ToolMessage[Any, Any]: ...
+
+
+class RunAsync(Protocol):
+    """The same, awaited."""
+
+    def __call__(
+        self, view: AsyncRunner, args: BaseModel, call_id: str | None = None, /
+    ) -> Coroutine[Any, Any, ToolMessage[Any, Any]]: ...
+
+
+class DirectTool(NamedTuple, Generic[RunT_co]):
+    """How a tool reads its arguments, and how it runs. The first three return None, or raise, for arguments that are not
+    plainly right; the whole call path then decides. Unpacking a tuple is faster than reading attributes."""
+
+    from_dict: Callable[[dict[str, Any]], BaseModel | None]
+    from_text: Callable[[str], BaseModel | None]
+    from_instance: Callable[[object], BaseModel | None]
+    run: RunT_co
+
+
+def direct_tool(tool: Tool, run: RunT_co) -> DirectTool[RunT_co]:  # type: ignore[misc]  # it is only passed on
+    """A tool about whose calls nothing is left to decide."""
+    given = tool.input
+    return DirectTool(given.from_dict, given.from_text, given.from_instance, run)
+
+
+def make_run(tool: Tool, resources: Resources) -> Run:
+    """Runs calls of a tool with a sync handler."""
+    name, form, handler, model, holds_plain = _parts(tool)
+    new = object.__new__
+
+    def run(view: Runner, args: BaseModel, call_id: str | None = None, /) -> ToolMessage[Any, Any]:
+        if resources.is_closed:
+            raise closed(tool.name)
+        ctx = ToolContext()
+        ctx._tool = tool
+        ctx._core = view._core
+        if call_id is not None:
+            ctx.call_id = call_id
+        try:
+            value = handler(args, ctx)
+            if type(value) is model and not ctx._is_used:  # `steps.conclude` for most calls
+                if not holds_plain(value):
+                    check_output(tool, value)
+                message: ToolMessage[Any, Any] = new(ToolMessage)
+                message.name = name
+                message.content = value
+                message._form = form
+                message._reported = message._shown = None
+                return message
+            if inspect.isawaitable(value):
+                # A plain function around an async handler, such as a decorator.
+                value = view._await_in_loop(value)
+            if ctx._scope is not None:
+                ctx._scope.close()
+            return conclude(tool, value, ctx)
+        except BaseException as error:
+            ctx._release(error)
+            if is_interruption(error):
+                raise
+            raise as_toolkit_error(error, tool.name) from cause_of(error)
+
+    return run
+
+
+def make_run_async(tool: Tool, resources: Resources) -> RunAsync:
+    """Runs calls of a tool whose handler is async, or does not block."""
+    name, form, handler, model, holds_plain = _parts(tool)
+    new = object.__new__
+    is_async = tool.is_async
+
+    async def run(view: AsyncRunner, args: BaseModel, call_id: str | None = None, /) -> ToolMessage[Any, Any]:
+        if resources.is_closed:
+            raise closed(tool.name)
+        ctx = ToolContext()
+        ctx._tool = tool
+        ctx._core = view._core
+        if call_id is not None:
+            ctx.call_id = call_id
+        try:
+            value = handler(args, ctx)
+            if is_async:
+                value = await value
+            if type(value) is model and not ctx._is_used:  # `steps.conclude` for most calls
+                if not holds_plain(value):
+                    check_output(tool, value)
+                message: ToolMessage[Any, Any] = new(ToolMessage)
+                message.name = name
+                message.content = value
+                message._form = form
+                message._reported = message._shown = None
+                return message
+            if inspect.isawaitable(value):
+                # A plain function around an async handler, such as a decorator.
+                value = await value
+            if ctx._scope is not None:
+                await ctx._scope.close_async()
+            if ctx._writer is not None:
+                await ctx._writer.finish_async()
+            return conclude(tool, value, ctx)
+        except BaseException as error:
+            ctx._drop_output()
+            if ctx._scope is not None:
+                await ctx._scope.close_async(error)
+            if is_interruption(error) or view._is_cancelled(error):
+                raise
+            raise as_toolkit_error(error, tool.name) from cause_of(error)
+
+    return run
+
+
+def _parts(
+    tool: Tool,
+) -> tuple[str, MessageForm, Callable[..., Any], type[BaseModel] | None, Callable[[BaseModel], bool]]:
+    """What both kinds of calls use. The model is that of the output, if outputs must be of it."""
+    assert tool.handler is not None
+    model = tool.output.model if tool.output_check == "enforce" else None
+    return tool.name, tool.form, tool.handler, model, tool.output.holds_plain
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Injects dependencies into handlers, and releases them in the thread or task that used them when the handler ends,
+# even if its caller has stopped waiting.
+
+T = TypeVar("T")
+
+GIVEN_PARAMETERS: Final = 2
+"""How many parameters of a handler the call path fills in: the arguments and the context."""
+
+
+def inject(handler: Callable[..., Any], planner: Planner, workers: Workers, *, blocking: bool) -> Callable[..., Any]:
+    """The handler without injected parameters: async if the handler or one of its dependencies is."""
+    needs = planner.needs_of(handler, skip=GIVEN_PARAMETERS)
+    if not needs:
+        return handler
+    awaits = is_async(handler)
+
+    def run(args: BaseModel, ctx: ToolContext) -> Any:
+        return handler(args, ctx, **ctx._open_scope().arguments(needs))
+
+    async def run_async(args: BaseModel, ctx: ToolContext) -> Any:
+        given = await ctx._open_scope().arguments_async(needs)
+        if awaits:
+            return await handler(args, ctx, **given)
+        if not blocking:
+            return handler(args, ctx, **given)
+        import asyncio
+
+        return await asyncio.wrap_future(workers.submit(lambda: handler(args, ctx, **given)))
+
+    return (
+        run_async if awaits or any(isinstance(need, DependencyNode) and need.needs_loop for _, need in needs) else run
+    )
+
+
+def run_and_release(handler: Callable[..., Any], args: BaseModel, ctx: ToolContext) -> Any:
+    """Calls a sync handler, then releases its dependencies; not if it returned an awaitable, which may still use them."""
+    try:
+        value = handler(args, ctx)
+    except BaseException as error:
+        ctx._drop_output()
+        if ctx._scope is not None:
+            ctx._scope.close(error)
+        raise
+    if ctx._scope is not None and not inspect.isawaitable(value):
+        ctx._scope.close()
+    return value
+
+
+async def await_and_release(handler: Callable[..., Awaitable[T]], args: BaseModel, ctx: ToolContext) -> T:
+    """Awaits an async handler, then releases its dependencies.
+
+    It calls the handler itself: a coroutine that is made elsewhere would be left over if this one never starts.
+    """
+    try:
+        value = await handler(args, ctx)
+    except BaseException as error:
+        ctx._drop_output()
+        if ctx._scope is not None:
+            await ctx._scope.close_async(error)
+        raise
+    if ctx._scope is not None:
+        await ctx._scope.close_async()
+    return value

@@ -1,7 +1,7 @@
-"""JSON records of this user that outlive every toolkit, in the private state directory: confirmed imports, tokens.
+"""The private directory of a toolkit, for what outlives a call. No tool can reach it.
 
-Promise: a record is a file that only this user may read (mode 0600) in a directory that only this user may enter, outside
-every given root, and is replaced as a whole. What cannot be read, or is not this user's own file, counts as absent.
+Promise: it belongs to this user, no other user may enter it (mode 0700), and it is never inside the workspace or another
+root, where a model could read or change it. Nothing is created before something must be kept.
 """
 
 from __future__ import annotations
@@ -15,8 +15,63 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any, Final
 
+from toolkit.errors import SetupError
 from toolkit.guard.user_state import CONFIRMED_IMPORTS as CONFIRMED_IMPORTS
-from toolkit.runtime.context.state_directory import StateDirectory
+from toolkit.guard.user_state import user_state_directory
+
+_THE_DEFAULT: Final = ("the default state directory", "set XDG_STATE_HOME to a folder, or give a state_dir,")
+
+
+class StateDirectory:
+    """Folders by name below one directory: the given one, or ``typed-toolkit`` below the user's state directory."""
+
+    def __init__(self, given: str | None, roots: Iterable[str]) -> None:
+        self._path: Final = os.path.realpath(given if given is not None else user_state_directory())
+        for root in roots:
+            inside = os.path.realpath(root)
+            if os.path.commonpath([inside, self._path]) == inside:
+                what, way_out = ("state_dir", "give a state_dir") if given is not None else _THE_DEFAULT
+                raise SetupError(
+                    f"{what} {self._path!r} is inside {root!r}, where tools can reach it; {way_out} outside of it"
+                )
+
+    def folder(self, name: str) -> str:
+        """The path of one folder, created if necessary."""
+        path = self.path(name)
+        try:
+            for made in (self._path, path):
+                os.makedirs(made, mode=0o700, exist_ok=True)
+                _require_own(made)
+        except OSError as error:
+            raise SetupError(
+                f"the state directory {path!r} cannot be created: {error.strerror}; give another state_dir"
+            ) from error
+        return path
+
+    def path(self, name: str) -> str:
+        """Where a folder is or will be; the caller creates it."""
+        return os.path.join(self._path, name)
+
+    def existing(self, name: str) -> str | None:
+        """The path of one folder if it exists."""
+        path = self.path(name)
+        return path if os.path.isdir(path) else None
+
+
+def _require_own(path: str) -> None:
+    """Refuses a directory of another user; removes the permissions of others from ours."""
+    info = os.lstat(path)
+    if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.geteuid():
+        raise SetupError(f"the state directory {path!r} is not a directory of this user; give another state_dir")
+    if stat.S_IMODE(info.st_mode) & 0o077:
+        os.chmod(path, 0o700)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# JSON records of this user that outlive every toolkit, in the private state directory: confirmed imports, tokens.
+#
+# Promise: a record is a file that only this user may read (mode 0600) in a directory that only this user may enter, outside
+# every given root, and is replaced as a whole. What cannot be read, or is not this user's own file, counts as absent.
 
 _MAX_BYTES: Final = 1 << 20
 

@@ -1,10 +1,40 @@
-"""Arguments that were not given to ``tools.<name>(...)``: they are ``OMIT``, not ``None``, which would be a value."""
+"""What each tool takes and returns, as a table of types. Generated packages hold one for each toolkit class.
+
+Only the mypy plugin ``toolkit.mypy`` reads it: with the plugin, the attribute `invoke` of a toolkit is an `Invoke` of its
+table, so mypy looks up one tool instead of comparing a call with an overload for every tool. Nothing here runs.
+"""
 
 from __future__ import annotations
 
 from functools import update_wrapper
 from types import FunctionType
-from typing import Any, Final, TypeVar, final
+from typing import Any, Final, Generic, Never, Protocol, TypeAlias, TypeVar, final
+
+from toolkit.wire.call import JsonObject
+
+ArgsT = TypeVar("ArgsT")
+AnswerT = TypeVar("AnswerT")
+TableT_co = TypeVar("TableT_co", covariant=True)
+
+
+class Signature(Generic[ArgsT, AnswerT]):
+    """What one tool takes, and its output; or what a call by a name that is known only at run time takes and returns."""
+
+
+class Invoke(Protocol[TableT_co]):
+    """`Toolkit.invoke` with the plugin, which replaces this signature at each call."""
+
+    def __call__(self, name: str, args: Any) -> Any: ...
+
+
+class InvokeAsync(Protocol[TableT_co]):
+    """`AsyncToolkit.invoke` with the plugin, which replaces this signature at each call."""
+
+    async def __call__(self, name: str, args: Any) -> Any: ...
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Arguments that were not given to ``tools.<name>(...)``: they are ``OMIT``, not ``None``, which would be a value.
 
 ToolsT = TypeVar("ToolsT")
 
@@ -60,3 +90,33 @@ def _omit_defaults(tools: type) -> None:
             sending.__kwdefaults__ = dict.fromkeys(method.__kwdefaults__, OMIT)
             # `inspect.signature` and `help` show the method as it was written.
             setattr(tools, name, update_wrapper(sending, method))
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# What checkers name when a call of ``invoke`` fits no tool. Nothing is ever one of these types; no code runs.
+
+TextT_co = TypeVar("TextT_co", bound=str, covariant=True)
+
+
+class ToolThatTakesTheseArgs(Protocol[TextT_co]):
+    """The name in the first overload of ``invoke``. No value has this type: the ``__repr__`` of a value returns.
+
+    Mypy compares a call that fits no overload with each of them again, without type arguments, and reports the first that
+    looks similar instead of printing all. Everything looks similar to this one.
+    """
+
+    def __repr__(self) -> TextT_co: ...
+
+
+class ArgsOfTheNamedTool(Protocol[TextT_co]):
+    """The arguments in the first overload, likewise. Because of them, a name of type ``Any`` does not fit it either."""
+
+    def __repr__(self) -> TextT_co: ...
+
+
+# Mypy does not explain why a value is no protocol with a `Never` in it, which is what makes its message one line.
+NameOfNoTool: TypeAlias = ToolThatTakesTheseArgs[Never]
+ArgsOfNoTool: TypeAlias = ArgsOfTheNamedTool[Never]
+
+JsonObjectForUnknownName: TypeAlias = JsonObject
+"""How the overload for names that are known only at run time is shown by pyright, which blames it for an unknown name."""

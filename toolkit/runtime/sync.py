@@ -13,26 +13,21 @@ from pydantic import BaseModel
 
 from toolkit.errors import ToolCancelled, ToolTimeout
 from toolkit.runtime import path as steps
-from toolkit.runtime.call.handler_scope import await_and_release, run_and_release
-from toolkit.runtime.call.view import NOT_DIRECT, Options, View
-from toolkit.runtime.call.waiting.wait_for_handler import wait_for_handler
-from toolkit.runtime.closeable import Closeable
-from toolkit.runtime.interruption import is_interruption
+from toolkit.runtime.path import await_and_release, run_and_release
 from toolkit.runtime.signals import NEVER, CallSignal, CancelSignal
 from toolkit.runtime.surface import OMIT
 from toolkit.runtime.tool_context import ToolContext
-from toolkit.runtime.workers import Stop, await_contained
-from toolkit.wire.result import ToolResult
+from toolkit.runtime.toolkit import NOT_DIRECT, Options, View
+from toolkit.runtime.workers import Closeable, Stop, await_contained, is_interruption, wait_for_handler
+from toolkit.wire.call import ToolResult
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from toolkit.runtime.approvals import SuspendedCall
-    from toolkit.runtime.call.approval import Answer, ApprovalRequest, Reply
-    from toolkit.runtime.output.message import ToolMessage
-    from toolkit.runtime.programs.result import ProgramResult
+    from toolkit.runtime.approvals import Answer, ApprovalRequest, Reply, SuspendedCall
+    from toolkit.runtime.output import ToolMessage
+    from toolkit.runtime.programs.result import Checker, ProgramResult
     from toolkit.runtime.programs.sessions import ProgramSession
-    from toolkit.runtime.programs.settings import Checker
     from toolkit.runtime.progress import Progress
     from toolkit.runtime.toolkit import PreparedCall
     from toolkit.wire.call import ToolCall

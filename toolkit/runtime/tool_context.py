@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from toolkit.errors import SetupError, ToolNotAllowed
-from toolkit.inject.scope import Dependencies, DependencyScope
+from toolkit.inject import Dependencies, DependencyScope
 from toolkit.runtime.signals import NEVER, CallSignal
 
 if TYPE_CHECKING:
@@ -16,20 +16,19 @@ if TYPE_CHECKING:
 
     from toolkit.guard.files.sandbox_fs import SandboxFS
     from toolkit.guard.git import GitGuard
-    from toolkit.guard.net.guard import NetGuard
+    from toolkit.guard.network.guard import NetGuard
     from toolkit.guard.permission import CommandNetwork, Permission
     from toolkit.guard.process.guard import ProcessGuard
-    from toolkit.inject.key import DependencyKey
-    from toolkit.runtime.catalog.pack import PackSource
-    from toolkit.runtime.catalog.tool import Tool
-    from toolkit.runtime.context.mcp_callbacks import McpCallbacks
-    from toolkit.runtime.context.toolkit_context import ToolkitContext
-    from toolkit.runtime.functions.standalone import StandaloneContext
+    from toolkit.inject import DependencyKey
+    from toolkit.runtime.catalog import Tool
+    from toolkit.runtime.context import McpCallbacks, ToolkitContext
+    from toolkit.runtime.discovery import ToolTexts
     from toolkit.runtime.output_writer import ContainedWriter
-    from toolkit.runtime.programs.for_handlers import CallPrograms
+    from toolkit.runtime.packs import PackSource
+    from toolkit.runtime.programs.sessions import CallPrograms
     from toolkit.runtime.progress import OnProgress
+    from toolkit.runtime.registry import StandaloneContext
     from toolkit.runtime.signals import CancelSignal
-    from toolkit.runtime.signatures.tool_texts import ToolTexts
     from toolkit.runtime.state_directory import PrivateRecords
     from toolkit.runtime.stores.outputs import OutputWriter
     from toolkit.runtime.toolkit import Core
@@ -102,7 +101,7 @@ class ToolContext:
         ...     count(ctx), ctx.title
         (1, 'counting')
         """
-        from toolkit.runtime.functions.standalone import standalone
+        from toolkit.runtime.registry import standalone
 
         return standalone(context, packs, call_id, signal)
 
@@ -209,7 +208,7 @@ class ToolContext:
     @property
     def tool_texts(self) -> ToolTexts:
         """The tools of this toolkit that the policy may allow, for models: signatures and search."""
-        from toolkit.runtime.signatures.tool_texts import ToolTexts
+        from toolkit.runtime.discovery import ToolTexts
 
         return ToolTexts(self._core)
 
@@ -308,7 +307,7 @@ class ToolContext:
         """Runs programs that a model wrote, for tools with the permission ``execute``."""
         if "execute" not in self.granted:
             return cast("CallPrograms", self._require_optional("execute"))
-        from toolkit.runtime.programs.for_handlers import CallPrograms
+        from toolkit.runtime.programs.sessions import CallPrograms
 
         return CallPrograms(self)
 

@@ -7,30 +7,29 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self, TypeVar, cast
 
 from pydantic import BaseModel
 
-from toolkit.errors import PolicyError, SetupError, ToolNotAllowed, nearest
-from toolkit.inject.plan import Given, Planner
-from toolkit.inject.scope import DependencyScope
-from toolkit.models.base import ToolModel
+from toolkit.errors import PolicyError, SetupError, ToolFailed, ToolNotAllowed, nearest
+from toolkit.guard.late_imports import guard_imports
+from toolkit.inject import DependencyScope, Given, Planner
 from toolkit.runtime import path as steps
-from toolkit.runtime.call.direct import DirectTool, Run, RunAsync, direct_tool, make_run, make_run_async
-from toolkit.runtime.call.handler_scope import GIVEN_PARAMETERS, inject
-from toolkit.runtime.catalog.catalog import Catalog, ToolInfo
-from toolkit.runtime.catalog.lazy_handler import is_own_sync_handler
-from toolkit.runtime.catalog.load_pack import load_pack
-from toolkit.runtime.catalog.pack import CodeTool, PackSource
-from toolkit.runtime.catalog.tool import NO_SANDBOX, Tool
-from toolkit.runtime.context.toolkit_context import ToolkitContext
+from toolkit.runtime.catalog import NO_SANDBOX, Catalog, Tool, ToolInfo
+from toolkit.runtime.context import ToolkitContext, check_deadline
 from toolkit.runtime.guards import Guards
-from toolkit.runtime.import_guard import protect_imports
-from toolkit.runtime.output.keep_text import TextKeeper
-from toolkit.runtime.output.message import MessageForm, json_writer
-from toolkit.runtime.packs import join_packs
-from toolkit.runtime.programs.shown_workspace import refuse_shown_workspace
-from toolkit.runtime.resources import Resources
+from toolkit.runtime.output import MessageForm, TextKeeper, json_writer
+from toolkit.runtime.packs import CodeTool, PackSource, is_own_sync_handler, join_packs, load_pack
+from toolkit.runtime.path import (
+    GIVEN_PARAMETERS,
+    DirectTool,
+    Run,
+    RunAsync,
+    direct_tool,
+    inject,
+    make_run,
+    make_run_async,
+)
 from toolkit.runtime.tool_context import ToolContext
 from toolkit.runtime.touches import (
     as_approved,
@@ -43,27 +42,154 @@ from toolkit.runtime.touches import (
 )
 from toolkit.runtime.turns import CallLimits
 from toolkit.runtime.workers import LoopThread, Workers
+from toolkit.schema.models import ToolModel
 
 if TYPE_CHECKING:
+    from toolkit.guard.files.consent import Consent, LocatedPath
     from toolkit.guard.files.sandbox_fs import HoldLock, SandboxFS
-    from toolkit.guard.fs.consent import Consent, LocatedPath
     from toolkit.guard.permission import Permission
-    from toolkit.guard.policy.policy import Explain, Verdict
+    from toolkit.guard.policy.policy import Explain, SecurityPolicy, Verdict
     from toolkit.guard.policy.preview import Preview
-    from toolkit.runtime.arguments import Reader
+    from toolkit.inject import DependencyScope
+    from toolkit.runtime.approvals import Answer, ApprovalRequest, GivenAnswer, Reply, Respond, SuspendedCall
+    from toolkit.runtime.arguments import Reader, Repair
     from toolkit.runtime.audit.log import AuditLog, Record
-    from toolkit.runtime.audit.settings import AuditFile
-    from toolkit.runtime.audit.sink import AuditSink
-    from toolkit.runtime.call.approval import Answer, ApprovalRequest, Respond
-    from toolkit.runtime.call.repair import Repair
-    from toolkit.runtime.catalog.handler_parts import HandlerParts
-    from toolkit.runtime.context.concurrency import Concurrency
-    from toolkit.runtime.functions.define import FunctionTool
-    from toolkit.runtime.programs.calls import ProgramOrigin
+    from toolkit.runtime.audit.settings import AuditFile, AuditSink
+    from toolkit.runtime.catalog import Catalog, ToolInfo
+    from toolkit.runtime.context import Profile, ToolkitContext, Tracing
+    from toolkit.runtime.discovery import ToolTexts
+    from toolkit.runtime.functions import FunctionTool
+    from toolkit.runtime.guards import Guards
+    from toolkit.runtime.output import ToolMessage
+    from toolkit.runtime.packs import HandlerParts, PackSource
+    from toolkit.runtime.path import DirectTool
+    from toolkit.runtime.programs.host import ProgramOrigin
+    from toolkit.runtime.progress import OnProgress
+    from toolkit.runtime.signals import CancelSignal
     from toolkit.runtime.stores.approvals import ApprovalStore
     from toolkit.runtime.stores.outputs import OutputCache
-    from toolkit.runtime.tracing.calls import TracedCalls, TracedRecord
-    from toolkit.runtime.tracing.settings import Tracing
+    from toolkit.runtime.tracing import TracedCalls, TracedRecord
+    from toolkit.runtime.turns import Concurrency, Load
+    from toolkit.runtime.workers import LoopThread, Workers
+    from toolkit.wire.call import ToolCall
+    from toolkit.wire.definition import ToolDefinition
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# What a toolkit holds open: dependencies, threads, the event loop, guards, the audit log.
+
+
+class Resources:
+    """What a toolkit holds open, to be closed once. It does not hold the toolkit."""
+
+    __slots__ = ("_audit", "_guards", "_loop", "_scope", "_workers", "is_closed")
+
+    def __init__(
+        self,
+        scope: DependencyScope,
+        loop: LoopThread,
+        workers: Workers,
+        guards: Guards,
+        audit: AuditLog | TracedCalls | None,
+    ) -> None:
+        self._scope = scope
+        self._loop = loop
+        self._workers = workers
+        self._guards = guards
+        self._audit = audit
+        self.is_closed = False
+
+    def close(self) -> None:
+        self.is_closed = True
+        try:
+            if self._scope.needs_loop:
+                self._loop.submit(self._scope.close_async())[0].result()
+            else:
+                self._scope.close()
+        except BaseException:
+            # The scope has logged it; the rest must be closed as well.
+            pass
+        self._loop.close()
+        self._workers.close()
+        self._guards.close()
+        if self._audit is not None:
+            self._audit.close()
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Keeps what tools write from being imported as ours; called when a toolkit is built.
+
+_CHANGES_FILES: Final = frozenset({"write", "execute"})
+_warned: Final[set[str]] = set()
+
+
+def protect_imports(
+    context: ToolkitContext[Any], policy: SecurityPolicy[Any], generated: Catalog, tools: Iterable[ToolInfo]
+) -> None:
+    """From here on, nothing of ours is imported from a place where ``tools`` may write.
+
+    Warns once if such a place is on ``sys.path``: what a user's own code imports from there is not ours to refuse.
+    """
+    # The packages of a toolkit that only reads count as well: another one of this process may write them.
+    roots = [context.workspace, *context.write_roots] if context.mode == "workspace-write" else []
+    exposed = guard_imports(roots, generated.packages)
+    new = [root for root in exposed if root not in _warned]
+    if not new or not any(_may_change_files(context, policy, tool) for tool in tools):
+        return
+    import logging
+
+    logger = logging.getLogger("toolkit.imports")
+    _warned.update(new)
+    for root in new:
+        logger.warning(
+            "tools may write in %s, which is on sys.path: a module that your own code imports from there later may be "
+            "one that a tool wrote. Start the program from another directory, install your package, or use `python -P`",
+            root,
+        )
+
+
+def _may_change_files(context: ToolkitContext[Any], policy: SecurityPolicy[Any], tool: ToolInfo) -> bool:
+    if _CHANGES_FILES.isdisjoint((*tool.required, *tool.optional)) or not context.permissions.issuperset(tool.required):
+        return False
+    verdict = policy.admit(tool.name, tool.required)
+    return verdict is None or verdict.decision != "deny"
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# When programs may see the files of the workspace themselves: only if no rule is about reading them.
+#
+# The sandbox shows the workspace as a whole. Rules on paths, and approvals, bind the tools that read files, and would not
+# hold for what a program opens by itself.
+
+
+def refuse_shown_workspace(
+    context: ToolkitContext[Any], policy: SecurityPolicy[Any], tools: Iterable[ToolInfo]
+) -> None:
+    """Raises ``SetupError`` if the settings show programs the workspace, and the policy limits who may read what there."""
+    if context.programs is None or context.programs.workspace != "read-only":
+        return
+    if "read" not in context.permissions:
+        raise _refusal("this context does not grant the permission 'read'")
+    for tool in tools:
+        if "read" in tool.required and "write" not in tool.required and _is_limited(policy, tool):
+            raise _refusal(f"the policy limits which files {tool.name} may read")
+
+
+def _is_limited(policy: SecurityPolicy[Any], tool: ToolInfo) -> bool:
+    name, permissions = tool.name, tool.required
+    if policy.denied_paths(name, permissions) or policy.ask_rules(name, permissions):
+        return True
+    verdict = policy.admit(name, permissions)
+    is_offered = verdict is None or verdict.decision != "deny"
+    return is_offered and policy.allowed_places(name, permissions) is not None
+
+
+def _refusal(why: str) -> SetupError:
+    return SetupError(
+        f"programs: workspace='read-only' cannot be used, because {why}, and a program could read all of them; "
+        "leave it out (programs then read files with tools), or remove the limit"
+    )
+
 
 _GIVEN: Final[dict[type, Given]] = {ToolContext: Given("call"), ToolkitContext: Given("run")}
 _FILE_PERMISSIONS: Final = frozenset({"read", "write"})
@@ -151,8 +277,8 @@ class Core:
         """What the file tools hold around every change, if the application has given a store of locks."""
         if "write_locks" not in self.context.overrides:
             return None
-        from toolkit.runtime.stores.file_locks import FileLocks
         from toolkit.runtime.stores.keys import WRITE_LOCKS
+        from toolkit.runtime.stores.locks import FileLocks
 
         # Not this toolkit, which must be collected when nobody uses it.
         scope, node = self.scope, self.planner.node(WRITE_LOCKS)
@@ -214,7 +340,7 @@ class Core:
         if call.record is not None:
             call.record.note_decision(call.verdict, self.tier_of(call.tool), answer)
         if call.request is not None:
-            from toolkit.runtime.call.approval import Respond
+            from toolkit.runtime.approvals import Respond
 
             if isinstance(answer, Respond):
                 return answer
@@ -242,7 +368,7 @@ class Core:
             preview = preview.with_diff()
         except BaseException as error:
             steps.reraise(error, tool.name)
-        from toolkit.runtime.call.approval import request_approval
+        from toolkit.runtime.approvals import request_approval
 
         request = request_approval(
             tool.name,
@@ -268,7 +394,7 @@ class Core:
 
         An edit is validated, and may not touch what the policy denies.
         """
-        from toolkit.runtime.call.approval import Approve, Deny, Edit, check_unchanged, denial
+        from toolkit.runtime.approvals import Approve, Deny, Edit, check_unchanged, denial
 
         tool = call.tool
         if isinstance(answer, Approve):
@@ -310,7 +436,7 @@ class Core:
         preview = preview_call(tool, args, ToolContext()._open(before_approval(tool), self))
         places = locate_paths(tool.preview_fs, preview)
         verdict = self._judge(tool, preview, places)
-        from toolkit.guard.policy.considered import list_considered
+        from toolkit.guard.policy.touched import list_considered
 
         considered = list_considered(self.policy, verdict, tool.name, tool.info.required, preview, places)
         return replace(verdict, considered=considered)
@@ -408,7 +534,7 @@ class Core:
 
     def _load_tool(self, tool: CodeTool, *, own_loop: bool) -> FunctionTool[..., Any]:
         """Loads a code-first tool; a lazy one is made for this context, in the toolkit's loop if the toolkit is sync."""
-        from toolkit.runtime.functions.lazy import LazyTool
+        from toolkit.runtime.functions import LazyTool
 
         if not isinstance(tool, LazyTool):
             return cast("FunctionTool[..., Any]", tool)
@@ -481,7 +607,7 @@ class Core:
 
     def _trace_calls(self, tracing: Tracing, log: AuditLog | None) -> AuditLog | TracedCalls | None:
         tracing.make_tracer()  # the error if OpenTelemetry is missing
-        from toolkit.runtime.tracing.calls import TracedCalls
+        from toolkit.runtime.tracing import TracedCalls
 
         return TracedCalls(tracing, self.context, self.catalog, log)
 
@@ -510,3 +636,263 @@ def _make_cache_opener(scope: DependencyScope, planner: Planner) -> Callable[[],
         return cache
 
     return open_cache
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Which tools a toolkit offers to a model, and how it describes them.
+
+
+def allowed_tools(core: Core) -> list[ToolDefinition]:
+    """Definitions of the tools that the policy may allow, in catalog order."""
+    return [define(core, info) for info in offered_tools(core)]
+
+
+def offered_tools(core: Core) -> list[ToolInfo]:
+    """The tools that the policy may allow, in catalog order."""
+    return [info for info in core.catalog.tools.values() if why_not_offered(core, info) is None]
+
+
+def why_not_offered(core: Core, info: ToolInfo) -> str | None:
+    """Why no call of a tool can succeed, or None."""
+    if info.name not in core.handlers:
+        return f"{info.name!r} has no handler in this toolkit"
+    if _cannot_write(core, info):
+        return f"{info.name!r} writes files, and this context is read-only"
+    try:
+        return core.admission(info)[0]
+    except ToolFailed as error:
+        if error.reason == "SYSTEM":  # it may be gone when the tool is called
+            return None
+        raise
+
+
+def define(core: Core, info: ToolInfo) -> ToolDefinition:
+    """The definition of a tool for a model: name, description and schema."""
+    from toolkit.runtime.catalog import strip_marks
+    from toolkit.schema.spec import fill_placeholders
+    from toolkit.wire.call import JsonObject
+    from toolkit.wire.definition import ToolDefinition
+
+    row = core.catalog.definitions[info.name]
+    text = fill_placeholders(row["longDescription"] or row["description"], core.context.workspace)
+    return ToolDefinition(info.name, text, JsonObject(strip_marks(row["inputSchema"])))
+
+
+def describe(core: Core) -> str:
+    """How many tools the policy may allow, and where they work. Starts nothing: tools that need a sandbox count."""
+    tools = core.catalog.tools.values()
+    allowed = sum(info.name in core.handlers and _may_be_allowed(core, info) for info in tools)
+    closed = ", closed" if core.resources.is_closed else ""
+    return f"{allowed} of {len(tools)} tools allowed, workspace {core.context.workspace!r}{closed}"
+
+
+def _may_be_allowed(core: Core, info: ToolInfo) -> bool:
+    if _cannot_write(core, info) or not core.context.permissions.issuperset(info.required):
+        return False
+    verdict = core.policy.admit(info.name, info.required)
+    return verdict is None or verdict.decision in ("allow", "ask" if core.context.approver else "allow")
+
+
+def _cannot_write(core: Core, info: ToolInfo) -> bool:
+    """Whether a tool must write in a context that is read-only."""
+    return core.context.mode == "read-only" and "write" in info.required
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The common base of the sync and the async runner: a core, and the options of this view of it.
+
+ToolsT = TypeVar("ToolsT")
+
+NOT_DIRECT: Final = (KeyError, TypeError, ValueError)
+"""What is raised where a call is not direct, or its arguments are not plainly right: the whole call path then decides."""
+
+
+class Options(NamedTuple):
+    """The options of one view of a toolkit."""
+
+    deadline: float | None
+    signal: CancelSignal | None
+    notify: OnProgress | None
+    origin: ProgramOrigin | None = None
+    """The program that makes the calls."""
+    answered: GivenAnswer | None = None
+    """The answer to the one call of this view, which was suspended."""
+
+
+def options_of(view: View) -> Options:
+    """The options that the calls of a view have."""
+    return view._options
+
+
+def core_of(view: View) -> Core:
+    """The state behind a toolkit, for parts of the package that show or serve its tools."""
+    return view._core
+
+
+class View:
+    """The common base of ``Runner`` and ``AsyncRunner``."""
+
+    _own_loop: ClassVar[bool] = True
+    _profile: ClassVar[Profile[Any] | None] = None
+    _tools: Any = None
+
+    def __init__(self, catalog: Catalog, context: ToolkitContext[Any], packs: Iterable[PackSource | str]) -> None:
+        allowed = context if self._profile is None else self._profile.narrow(context)
+        try:
+            core = Core(catalog, allowed, packs, own_loop=self._own_loop)
+        except OSError as error:
+            raise SetupError(
+                f"the toolkit in {allowed.workspace!r} cannot be opened: the system says {error.strerror or error};"
+                " check the workspace and the state directory, and try again"
+            ) from error
+        self._start(core)
+
+    @classmethod
+    def over(cls, core: Core) -> Self:
+        """A view of an existing toolkit."""
+        view = cls.__new__(cls)
+        view._start(core)
+        return view
+
+    def _start(self, core: Core) -> None:
+        self._core = core
+        context = core.context
+        notify, on_result = context.on_progress, context.on_result
+        if notify is not None or on_result is not None:
+            from toolkit.runtime.progress import make_harmless
+
+            notify = notify and make_harmless(notify, "on_progress")
+            on_result = on_result and make_harmless(on_result, "on_result")
+        self._options = Options(context.deadline, None, notify)
+        self._on_result = on_result
+        self._find_prepared()
+
+    def _find_prepared(self) -> None:
+        """Finds the tools whose calls are prepared: none if calls are reported or limited.
+
+        If calls are recorded, those for which recording is prepared as well.
+        """
+        options, core = self._options, self._core
+        free = (
+            options.deadline is None and options.signal is None and options.notify is None and options.answered is None
+        )
+        self._direct: Mapping[str, DirectTool[Any]] = {}
+        self._runs: Mapping[str, Any] = {}
+        if free and self._on_result is None and (core.audit is None or options.origin is None):
+            self._direct = core.direct if self._own_loop else core.direct_async
+            if core.audit is None:
+                self._runs = core.runs if self._own_loop else core.runs_async
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {describe(self._core)}>"
+
+    @property
+    def load(self) -> Load:
+        """How many calls run in threads, wait, and were abandoned at this moment, and how far behind the audit log is."""
+        from toolkit.runtime.turns import Load
+
+        workers, turns, audit = self._core.workers, self._core.turns, self._core.audit
+        unwritten = 0 if audit is None else audit.unwritten
+        return Load(workers.running, workers.waiting + turns.waiting, workers.abandoned, unwritten)
+
+    def get_allowed_tools(self) -> list[ToolDefinition]:
+        """Definitions of the tools that the policy may allow, in catalog order: what to offer a model."""
+        return allowed_tools(self._core)
+
+    def signatures(self, names: Iterable[str] | None = None, *, budget: int | None = None) -> str:
+        """These tools, or all that the policy may allow, as typed Python functions: text for the prompt of a model.
+
+        The order is that of the names, so the text stays the same until a tool changes. Another tool adds its own lines.
+
+        :param budget: the most characters of the text; tools for which there is no room are shown by less.
+        """
+        return self._tool_texts().describe(names, budget)
+
+    def search_tools(self, query: str, *, limit: int = 10) -> list[ToolDefinition]:
+        """Definitions of the tools that share words with the query, the best first: what to offer when there are many."""
+        found = self._tool_texts().search(query, limit)
+        return [define(self._core, self._core.catalog.tools[match.name]) for match in found]
+
+    def _tool_texts(self) -> ToolTexts:
+        from toolkit.runtime.discovery import ToolTexts
+
+        return ToolTexts(self._core)
+
+    def with_options(self, *, deadline: float | None = None, signal: CancelSignal | None = None) -> Self:
+        """A view of this toolkit whose calls have a deadline in seconds or can be cancelled; other options stay.
+
+        The view shares everything with its toolkit: closing one closes the other.
+        """
+        check_deadline(deadline)
+        options = self._options
+        return self._with(Options(deadline or options.deadline, signal or options.signal, options.notify))
+
+    def _for_program(self, origin: ProgramOrigin, seconds: float | None, signal: CancelSignal) -> Self:
+        """A view for one call of a program, which ends with it. Calls that need not be ended or recorded use this one."""
+        options = self._options
+        if seconds is None and self._core.audit is None:
+            return self
+        if seconds is None:
+            return self._with(options._replace(origin=origin))
+        deadline = seconds if options.deadline is None else min(seconds, options.deadline)
+        return self._with(Options(deadline, signal, options.notify, origin))
+
+    def _tools_of(self, kind: Callable[[Any], ToolsT]) -> ToolsT:
+        """The tools of this view as methods, made once."""
+        if self._tools is None:
+            # They call a copy of the view: as a cycle, a toolkit that nobody uses any more would stay open.
+            view: Any = copy(self)
+            self._tools = kind(view._call_tool)
+        tools: ToolsT = self._tools
+        return tools
+
+    def _with(self, options: Options) -> Self:
+        view = copy(self)
+        view._tools = None
+        view._options = options
+        view._find_prepared()
+        return view
+
+    def _tell(self, on_result: Callable[[ToolMessage[Any, Any]], None]) -> None:
+        """Passes every message to this function from now on."""
+        self._on_result = on_result
+        self._find_prepared()
+        self._tools = None
+
+    def _deliver(self, message: ToolMessage[Any, Any], record: Record | TracedRecord | None) -> ToolMessage[Any, Any]:
+        """Passes a message to ``on_result`` and to the audit log, then returns it."""
+        if self._on_result is not None:
+            self._on_result(message)
+        if record is not None:
+            record.end_succeeded(message)
+        return message
+
+    def _view_to_resume(self, suspended: SuspendedCall, answer: Answer) -> Self:
+        """A view for the one call that was suspended."""
+        from toolkit.runtime.approvals import GivenAnswer
+
+        return self._with(self._options._replace(answered=GivenAnswer(answer, suspended)))
+
+    def _take_answer(self, call: PreparedCall, given: GivenAnswer) -> Answer:
+        """The answer with which a suspended call is resumed. From here on it is used, whatever happens."""
+        from toolkit.runtime.approvals import not_asked, take_answer
+
+        if call.request is None:
+            raise not_asked(call.tool.name)
+        return take_answer(call.request, call.tool.preview_fs, given, self._core.approvals())
+
+    def _read_reply(self, reply: Reply, request: ApprovalRequest, call: PreparedCall) -> Answer:
+        """The answer of an approver; ends the call if there is none yet."""
+        from toolkit.runtime.approvals import Suspend, suspend
+
+        if isinstance(reply, Suspend):
+            raise suspend(request, reply, self._core.approvals(), call.tool.preview_fs)
+        return reply
+
+    def _may_block(self, call: ToolCall) -> bool:
+        """Whether a call may wait for something: its tool does not declare otherwise, or more than the handler runs."""
+        return call.name not in self._direct or self._core.catalog.tools[call.name].blocking
+
+    def _is_parallel(self, call: ToolCall) -> bool:
+        info = self._core.catalog.tools.get(call.name) if isinstance(call.name, str) else None
+        return info is not None and info.parallel

@@ -10,19 +10,17 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import BaseModel
 
 from toolkit.errors import SetupError
-from toolkit.guard.files.consent import Globs
-from toolkit.guard.fs.consent import AskRule, Consent
+from toolkit.guard.files.consent import AskRule, Consent, Globs
 from toolkit.guard.policy.policy import Verdict
 
 if TYPE_CHECKING:
+    from toolkit.guard.files.consent import LocatedPath
     from toolkit.guard.files.sandbox_fs import SandboxFS
-    from toolkit.guard.fs.consent import LocatedPath
     from toolkit.guard.permission import Permission
     from toolkit.guard.policy.policy import SecurityPolicy
     from toolkit.guard.policy.preview import Preview
-    from toolkit.runtime.catalog.catalog import ToolInfo
-    from toolkit.runtime.catalog.tool import Tool
-    from toolkit.runtime.context.toolkit_context import ToolkitContext
+    from toolkit.runtime.catalog import Tool, ToolInfo
+    from toolkit.runtime.context import ToolkitContext
     from toolkit.runtime.tool_context import ToolContext
 
 _CONDITIONS: Final = {"read-path": "path", "write-path": "path", "argv": "command", "shell": "command", "url": "host"}

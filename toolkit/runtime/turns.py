@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextvars
 import threading
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import (
     AbstractAsyncContextManager,
     AbstractContextManager,
@@ -18,17 +18,18 @@ from contextlib import (
     contextmanager,
     nullcontext,
 )
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from toolkit.errors import Overloaded
+from toolkit.errors import Overloaded, SetupError
 from toolkit.guard.forks import start_again_in_child
-from toolkit.runtime.call.waiting.wait_for_handler import wait_for_handler
+from toolkit.runtime.workers import wait_for_handler
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from toolkit.runtime.context.concurrency import Concurrency
     from toolkit.runtime.signals import CallSignal
+
 
 T = TypeVar("T")
 
@@ -114,7 +115,7 @@ class Turns:
         if waiting is not None:
             import asyncio
 
-            from toolkit.runtime.call.waiting.async_wait_for_handler import await_handler
+            from toolkit.runtime.async_ import await_handler
 
             try:
                 await await_handler(asyncio.wrap_future(waiting), signal, waiting.cancel)
@@ -207,3 +208,54 @@ class CallLimits:
                 if turns is not None:
                     await stack.enter_async_context(turns.hold_async(signal))
             yield
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# How many calls of a toolkit may run at the same time.
+
+
+@dataclass(frozen=True, slots=True)
+class Concurrency:
+    """Limits of one toolkit. What is over a limit waits for its turn; if too much waits already, a call fails at once with
+    ``Overloaded`` (``OVERLOADED``), and nothing of it has run.
+
+    >>> limits = Concurrency(calls=8, by_tool={"bash": 2})
+    >>> limits.threads, limits.waiting
+    (64, 10000)
+
+    :param threads: how many handlers run in threads of the toolkit. Handlers that a deadline has left behind do not count,
+        until there are as many of them.
+    :param waiting: how many calls may wait, for a thread or for a turn.
+    :param calls: how many calls run, whatever their tool; None for no limit.
+    :param by_tool: how many calls of single tools run.
+    """
+
+    threads: int = 64
+    waiting: int = 10_000
+    calls: int | None = None
+    by_tool: Mapping[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        numbers = {"threads": self.threads, "calls": self.calls}
+        numbers |= {f"by_tool[{name!r}]": limit for name, limit in self.by_tool.items()}
+        for name, number in numbers.items():
+            if number is not None and (type(number) is not int or number < 1):
+                raise SetupError(f"Concurrency: {name} must be a whole number from 1 on, not {number!r}")
+        if type(self.waiting) is not int or self.waiting < 0:
+            raise SetupError(f"Concurrency: waiting must be a whole number from 0 on, not {self.waiting!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What a toolkit does at this moment.
+
+    :param running: calls that run in threads of the toolkit.
+    :param waiting: calls that wait for a thread or for their turn.
+    :param abandoned: handlers that still run though their deadline has passed, or their caller has gone.
+    :param unwritten: records of calls that the audit log has taken, but not written yet.
+    """
+
+    running: int
+    waiting: int
+    abandoned: int
+    unwritten: int = 0

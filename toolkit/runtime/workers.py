@@ -11,20 +11,60 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import inspect
+import sys
 import threading
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from inspect import CO_VARARGS
+from time import monotonic
+from types import FrameType, TracebackType
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
-from toolkit.errors import Overloaded, ToolCancelled
+from toolkit.errors import Overloaded, ToolCancelled, ToolTimeout
 from toolkit.guard.forks import start_again_in_child
-from toolkit.runtime.interruption import is_interruption
 
 if TYPE_CHECKING:
     import asyncio
     from concurrent.futures import Future
     from queue import SimpleQueue
+
+    from toolkit.runtime.signals import CallSignal
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Exceptions that are meant for the whole program, not for one call.
+#
+# A signal handler runs in the main thread, inside whatever runs there. What it raises (``sys.exit`` at SIGTERM, say)
+# comes out of a tool's handler as if the tool had raised it, and must end the program; a tool that calls ``sys.exit``
+# itself only fails.
+
+
+def is_interruption(error: BaseException) -> bool:
+    """Whether the error is a Ctrl-C, or was raised by a signal handler of the program to end more than a call."""
+    if isinstance(error, Exception) or threading.current_thread() is not threading.main_thread():
+        return False
+    return isinstance(error, KeyboardInterrupt) or _comes_from_signal_handler(error)
+
+
+def _comes_from_signal_handler(error: BaseException) -> bool:
+    trace = error.__traceback__
+    while trace is not None:
+        if _is_signal_handler(trace.tb_frame):
+            return True
+        trace = trace.tb_next
+    return False
+
+
+def _is_signal_handler(frame: FrameType) -> bool:
+    """Whether Python called this function for a signal: it gets the frame that was interrupted, which is also its caller."""
+    caller, code = frame.f_back, frame.f_code
+    if caller is None:
+        return False
+    count = code.co_argcount + bool(code.co_flags & CO_VARARGS) + code.co_kwonlyargcount
+    values = [frame.f_locals.get(name) for name in code.co_varnames[:count]]
+    return any(value is caller or (isinstance(value, tuple) and caller in value) for value in values)
+
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -404,3 +444,181 @@ def start_contained(work: Awaitable[T], loop: asyncio.AbstractEventLoop) -> asyn
 def is_async(handler: Callable[..., Any]) -> bool:
     """Whether calling it returns an awaitable; also for an object with an async ``__call__``."""
     return inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(type(handler).__call__)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Turns of a millisecond for threads that make short calls into the system.
+#
+# CPython runs one thread at a time, and a thread lets another one run at each call into the system. Threads that read small
+# files make such a call every few microseconds and wake each other each time, so that four of them get less done than one.
+# With turns, one of them goes on for a millisecond while the others sleep.
+#
+# A turn is only an offer: whoever waits goes on without one if no work has ended for 5 ms, on a slow disk for example. So
+# nobody waits for work that is stuck, not even work that takes a turn inside its own.
+
+_TURN_SECONDS: Final = 0.001
+_PATIENCE: Final = 0.005
+# After work that took too long, turns are not worth waiting for.
+_PAUSE_SECONDS: Final = 1.0
+_IS_NEEDED: Final = getattr(sys, "_is_gil_enabled", lambda: True)()
+
+
+class BriefTurns:
+    """Runs work of several threads, usually one at a time."""
+
+    def __init__(self) -> None:
+        self.start_again_in_child()
+        start_again_in_child(self)
+
+    def start_again_in_child(self) -> None:
+        """Begins with a free turn: the threads that had one or waited for one are not in the child."""
+        self._turn = threading.Lock()
+        self._waiting: deque[threading.Lock] = deque()
+        self._turn_began = self._last_end = self._paused_until = 0.0
+
+    def run(self, work: Callable[[], T]) -> T:
+        """What ``work`` returns or raises."""
+        if not _IS_NEEDED or not self._begin():
+            return work()
+        try:
+            return work()
+        finally:
+            self._end()
+
+    def _begin(self) -> bool:
+        """Waits for a turn; returns False if the work should go on without one."""
+        if self._turn.acquire(blocking=False):
+            return True
+        if monotonic() < self._paused_until:
+            return False
+        ticket = threading.Lock()
+        ticket.acquire()
+        self._waiting.append(ticket)
+        try:
+            return self._wait(ticket)
+        except BaseException:  # Ctrl-C: nobody would end the turn that this ticket gets
+            if not self._take_back(ticket):
+                self._end()
+            raise
+
+    def _wait(self, ticket: threading.Lock) -> bool:
+        while not ticket.acquire(timeout=_PATIENCE):
+            if self._turn.acquire(blocking=False):  # who had it did not come back
+                self._waiting.remove(ticket)
+                self._turn_began = monotonic()
+                return True
+            now = monotonic()
+            if now - self._last_end > _PATIENCE and self._take_back(ticket):
+                self._paused_until = now + _PAUSE_SECONDS
+                return False
+        return True
+
+    def _take_back(self, ticket: threading.Lock) -> bool:
+        """Whether the ticket did not get the turn in this very moment."""
+        try:
+            self._waiting.remove(ticket)
+        except ValueError:
+            return False
+        return True
+
+    def _end(self) -> None:
+        """Gives the turn to who waits longest, if it has lasted long enough; else the same thread may take it again."""
+        if self._waiting:
+            now = self._last_end = monotonic()
+            if now - self._turn_began >= _TURN_SECONDS and self._hand_over(now):
+                return
+        self._turn.release()
+
+    def _hand_over(self, now: float) -> bool:
+        try:
+            ticket = self._waiting.popleft()
+        except IndexError:
+            return False
+        self._turn_began = now
+        ticket.release()
+        return True
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Base classes for what is closed at the end of a ``with`` block.
+
+
+class Closeable:
+    """Closed at the end of a ``with`` block."""
+
+    __slots__ = ()
+
+    def close(self) -> None:
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class AsyncCloseable(Closeable):
+    """Closed at the end of a ``with`` or an ``async with`` block."""
+
+    __slots__ = ()
+
+    async def close_async(self) -> None:
+        raise NotImplementedError
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.close_async()
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Waits, in the caller's thread, for a handler that runs elsewhere, until the deadline or a cancellation.
+
+GRACE_SECONDS: Final = 0.2
+"""How long a handler may take to stop before its caller continues without it."""
+
+
+def wait_for_handler(
+    running: Future[Any], stop: Stop, signal: CallSignal, abandon: Callable[[Future[Any]], None] | None = None
+) -> Any:
+    """The handler's value; raises if the call ended first, even if the handler is still running.
+
+    ``abandon`` is told about one that did not stop in time.
+    """
+    changed = threading.Event()
+    running.add_done_callback(lambda _: changed.set())
+    caller = signal.caller
+    forget = None if caller is None else caller.listen(changed.set)
+    try:
+        remaining = signal.remaining
+        changed.wait(None if remaining is None else min(remaining, threading.TIMEOUT_MAX))
+    except BaseException:  # Ctrl-C, or what a signal handler of the program raised
+        signal.stop()
+        _stop_and_wait(running, stop)
+        raise
+    finally:
+        if forget is not None:
+            forget()
+    if not running.done():
+        error = signal.error() or ToolTimeout("the call took longer than its deadline")
+        _stop_and_wait(running, stop)
+        error.details["abandoned"] = not running.done()
+        if abandon is not None and not running.done():
+            abandon(running)
+        raise error
+    signal.refuse_late()
+    return running.result()
+
+
+def _stop_and_wait(running: Future[Any], stop: Stop) -> None:
+    """Tells the handler to stop, and gives it a moment."""
+    stop()
+    ended = threading.Event()
+    running.add_done_callback(lambda _: ended.set())
+    ended.wait(GRACE_SECONDS)

@@ -24,9 +24,10 @@ import math
 from collections.abc import Callable
 from typing import Any, Final
 
+from pydantic import BaseModel
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from toolkit.jsonschema.values import as_fraction, is_multiple, same_json
+from toolkit.schema.accepts import as_fraction, is_multiple, same_json
 
 MAX_DEPTH: Final = 200
 """How deep an untyped value may nest: the limit of pydantic-core's own parser."""
@@ -282,3 +283,77 @@ _REBUILD: Final[dict[str, Callable[[Any], CoreSchema]]] = {
     "model": _model,
     "model-fields": _fields,
 }
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Which models hold nothing but single values: what is known of them does not depend on what is inside of a field.
+
+_SINGLE: Final = frozenset({"str", "int", "bool", "none", "literal"})
+_AROUND_ONE: Final = frozenset({"default", "nullable", "custom-error"})
+
+
+def holds_scalars(model: type[BaseModel]) -> bool:
+    """Whether every field is text, a finite number, a truth value or null.
+
+    >>> from toolkit.schema.models import ToolModel
+    >>> class Page(ToolModel):
+    ...     number: int
+    >>> class Pages(ToolModel):
+    ...     numbers: list[int]
+    >>> holds_scalars(Page), holds_scalars(Pages)
+    (True, False)
+    """
+    schema: Any = model.__pydantic_core_schema__
+    if schema["type"] != "model" or schema["schema"]["type"] != "model-fields":
+        return False
+    return all(_is_scalar(field["schema"]) for field in schema["schema"]["fields"].values())
+
+
+def _is_scalar(schema: Any) -> bool:
+    kind = schema["type"]
+    if kind in _AROUND_ONE:
+        return _is_scalar(schema["schema"])
+    if kind == "union":
+        return all(_is_scalar(choice[0] if isinstance(choice, tuple) else choice) for choice in schema["choices"])
+    if kind == "chain":  # the first step decides what the others get
+        return _is_scalar(schema["steps"][0])
+    return kind in _SINGLE or kind == "float" and schema.get("allow_inf_nan") is False
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Which fields accept every value of one Python type, so that looking at the type decides.
+
+_EVERY_TEXT: Final = {"type": "str", "strict": True, "min_length": 0}
+_EVERY_BOOL: Final = {"type": "bool", "strict": True}
+_EVERY_INT: Final = {"type": "int", "strict": True}
+
+
+def plain_type(schema: Any) -> type | None:
+    """The type of a field that accepts every int, bool or text of exactly that type; None for a field that looks closer.
+
+    Of a text only ASCII is known to be accepted: another one may hold lone surrogates.
+
+    >>> from toolkit.schema.models import ToolModel
+    >>> from typing import Literal
+    >>> class Page(ToolModel):
+    ...     number: int
+    ...     kind: Literal["a", "b"]
+    >>> fields = Page.__pydantic_core_schema__["schema"]["fields"]
+    >>> plain_type(fields["number"]["schema"]), plain_type(fields["kind"]["schema"])
+    (<class 'int'>, None)
+    """
+    known = {key: value for key, value in schema.items() if key != "metadata"}
+    if known == _EVERY_TEXT:
+        return str
+    if known == _EVERY_BOOL:
+        return bool
+    # As `exact` writes an integer without limits: an int, else a float without a fraction.
+    is_integer = schema["type"] == "custom-error" and schema["custom_error_type"] == "int_type"
+    return int if is_integer and schema["schema"]["choices"][0] == _EVERY_INT else None
+
+
+def plain_types(model: type[BaseModel], names: frozenset[str]) -> tuple[tuple[str, type], ...] | None:
+    """The types of these fields, by their Python names; None if one of them is not plain."""
+    schema: Any = model.__pydantic_core_schema__
+    found = [(name, plain_type(schema["schema"]["fields"][name]["schema"])) for name in sorted(names)]
+    return tuple((name, kind) for name, kind in found if kind is not None) if all(kind for _, kind in found) else None

@@ -6,10 +6,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from toolkit.jsonschema.keywords import APPLIED_IN_PLACE, ASSERTIONS, DEFINITIONS, Schema
-from toolkit.jsonschema.types import as_types
-from toolkit.jsonschema.values import is_number, json_key, same_json
-from toolkit.schema.keywords import References, ReferenceTarget
+from toolkit.schema.accepts import is_number, json_key, same_json
+from toolkit.schema.keywords import (
+    APPLIED_IN_PLACE,
+    ASSERTIONS,
+    DEFINITIONS,
+    References,
+    ReferenceTarget,
+    Schema,
+    as_types,
+)
 
 MAX_PRODUCTS: Final = 36
 _TAKEN_APART: Final = frozenset({"$ref", "allOf", *DEFINITIONS})

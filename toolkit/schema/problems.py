@@ -8,7 +8,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Final
 
 from toolkit.errors import nearest
-from toolkit.jsonschema.pointer import escape_key, split_pointer
+from toolkit.schema.keywords import escape_key, split_pointer
 
 if TYPE_CHECKING:
     from toolkit.schema.spec import Json

@@ -3,33 +3,241 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import secrets
 from collections import deque
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
-from mcp_types import CallToolResult, InputRequiredResult
+from mcp_types import (
+    AudioContent,
+    BlobResourceContents,
+    CallToolResult,
+    EmbeddedResource,
+    ImageContent,
+    InputRequiredResult,
+    ResourceLink,
+    TextContent,
+    Tool,
+    ToolAnnotations,
+)
+from mcp_types import ContentBlock as McpBlock
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import BaseModel
+from pydantic_core import to_jsonable_python
 
 from toolkit.errors import ToolkitError
-from toolkit.runtime.call.view import core_of
+from toolkit.guard.policy.rule import effective_hints
+from toolkit.runtime.catalog import strip_marks
 from toolkit.runtime.progress import Progress
 from toolkit.runtime.signals import CancelSignal
+from toolkit.runtime.toolkit import View, core_of, define, offered_tools
 from toolkit.serve.approvals import CURRENT, AskedCall, ask_by_result
-from toolkit.serve.mcp_server.clients import finish_sending, ignore_failure, session_key
-from toolkit.serve.mcp_server.listing import served_output_schema
-from toolkit.serve.mcp_server.results import as_call_result, failed
-from toolkit.serve.mcp_server.turns import MAX_WAITING, CallTurns, Turn
-from toolkit.wire.call import ToolCall
-from toolkit.wire.json_types import JsonObject
-from toolkit.wire.result import ToolResult
+from toolkit.serve.sessions import finish_sending, ignore_failure, output_uri, session_key
+from toolkit.serve.setup import says_what_it_does
+from toolkit.wire.call import JsonObject, ToolCall, ToolResult
+from toolkit.wire.content import ContentBlock, ContentOutput
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
     from mcp_types import CallToolRequestParams
 
     from toolkit.runtime.async_ import AsyncRunner
-    from toolkit.serve.mcp_server.answers import Answers
-    from toolkit.serve.mcp_server.sessions import SessionToolkit, SessionToolkits
+    from toolkit.runtime.catalog import ToolInfo
+    from toolkit.serve.server import Answers
+    from toolkit.serve.sessions import SessionToolkit, SessionToolkits
+    from toolkit.wire.call import ToolResult
+    from toolkit.wire.definition import ToolDefinition
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# How many calls run at the same time.
+
+_MAX_RUNNING: Final = 32
+MAX_WAITING: Final = 256
+
+
+class Turn:
+    """The right of one call to run. It is given back while a person thinks: others need not wait for that.
+
+    A program may ask about several calls at once. It has its turn again when the last of them is answered.
+    """
+
+    def __init__(self, turns: asyncio.Semaphore) -> None:
+        self._turns: Final = turns
+        self._is_held = True
+        self._questions = 0
+
+    def ask(self) -> None:
+        """A question is open from now on."""
+        self._questions += 1
+        self.give_back()
+
+    async def take_again(self) -> None:
+        """A question was answered. Waits for a turn if no other one is open."""
+        self._questions -= 1
+        if not self._questions and not self._is_held:
+            # Before anything is awaited, so that it is taken once. Whoever gives it back meanwhile is even with the end of
+            # the wait: one release, one acquisition.
+            self._is_held = True
+            try:
+                await self._turns.acquire()
+            except BaseException:
+                self._is_held = False
+                raise
+
+    def give_back(self) -> None:
+        if self._is_held:
+            self._is_held = False
+            self._turns.release()
+
+
+class CallTurns:
+    """Lets some calls run, and some more wait. Calls beyond those are refused."""
+
+    def __init__(self) -> None:
+        self._turns: Final = asyncio.Semaphore(_MAX_RUNNING)
+        self.waiting = 0
+        self.running = 0
+        """Also those that wait for a person."""
+
+    @asynccontextmanager
+    async def take(self) -> AsyncIterator[Turn | None]:
+        """The turn of a call; None if too many wait already."""
+        if self.waiting >= MAX_WAITING:
+            yield None
+            return
+        self.waiting += 1
+        try:
+            await self._turns.acquire()
+        finally:
+            self.waiting -= 1
+        turn = Turn(self._turns)
+        self.running += 1
+        try:
+            yield turn
+        finally:
+            self.running -= 1
+            turn.give_back()
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The result of a call as MCP content: the text that a model reads, media, the typed output, a link to what was cut.
+
+_UNKNOWN_TYPE: Final = "application/octet-stream"
+
+
+def as_call_result(result: ToolResult, *, has_schema: bool) -> CallToolResult:
+    """``has_schema`` says whether the client was told an output schema: it expects structured content then."""
+    if result.kind == "error":
+        return failed(str(result.value))
+    content = list(_content(result))
+    ref = result.ref_if_kept
+    if ref is not None:
+        content.append(ResourceLink(uri=output_uri(ref), name=f"whole output of {result.name}", mime_type="text/plain"))
+    return CallToolResult(content=content, structured_content=_structured(result.output, has_schema=has_schema))
+
+
+def failed(text: str) -> CallToolResult:
+    """A call without a result: the model reads why, and what to do."""
+    return CallToolResult(content=[TextContent(text=text)], is_error=True)
+
+
+def _content(result: ToolResult) -> Iterator[McpBlock]:
+    value: Any = result.value
+    if result.kind == "multimodal":
+        yield from as_mcp_blocks(value)
+    elif result.kind == "text":
+        yield TextContent(text=value)
+    else:
+        yield TextContent(text=json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+
+
+def as_mcp_blocks(blocks: Iterable[ContentBlock]) -> Iterator[McpBlock]:
+    """Blocks of ours in MCP's forms. What has only an address is a link; another provider's file can only be named."""
+    for position, block in enumerate(blocks):
+        kind = block.media_type or _UNKNOWN_TYPE
+        if block.text is not None:
+            yield TextContent(text=block.text)
+        elif block.url is not None:
+            yield ResourceLink(uri=block.url, name=block.filename or block.type, mime_type=block.media_type)
+        elif block.data is None:
+            yield TextContent(text=f"[{block.type} {block.file_id!r}, a file of {block.provider or 'a provider'}]")
+        elif block.type == "image":
+            yield ImageContent(data=block.data, mime_type=kind)
+        elif block.type == "audio":
+            yield AudioContent(data=block.data, mime_type=kind)
+        else:
+            uri = f"attachment:{position}/{block.filename or block.type}"
+            yield EmbeddedResource(resource=BlobResourceContents(uri=uri, mime_type=kind, blob=block.data))
+
+
+def _structured(output: object, *, has_schema: bool) -> Any:
+    if isinstance(output, ContentOutput):
+        return output.structured if isinstance(output.structured, dict) else None
+    if not has_schema:
+        return None
+    if isinstance(output, BaseModel):
+        # Unset means absent: an optional field must not become null where the schema forbids null.
+        return output.__pydantic_serializer__.to_python(output, mode="json", by_alias=True, exclude_unset=True)
+    return to_jsonable_python(output, by_alias=True)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# What ``tools/list`` answers: the tools that the policy may allow, with both schemas and their hints.
+
+
+def list_tools(toolkit: View, protocol_version: str) -> list[Tool]:
+    """The tools to offer, in catalog order."""
+    core = core_of(toolkit)
+    rows = core.catalog.definitions
+    return [_as_mcp(define(core, info), info, rows[info.name], protocol_version) for info in offered_tools(core)]
+
+
+def _as_mcp(definition: ToolDefinition, info: ToolInfo, row: Mapping[str, Any], protocol_version: str) -> Tool:
+    return Tool(
+        name=definition.name,
+        title=row["title"],
+        description=definition.description,
+        input_schema=dict(definition.parameters),
+        output_schema=served_output_schema(row, protocol_version),
+        annotations=_annotations(info, row["annotations"] or {}),
+    )
+
+
+def served_output_schema(row: Mapping[str, Any], protocol_version: str) -> dict[str, Any] | None:
+    """The output schema of a tool, if it has one that the client's revision of the protocol can carry.
+
+    Until 2025-11-25 outputs are objects. Lists and plain values are sent there as text alone.
+    """
+    schema = row["outputSchema"]
+    if schema is None or protocol_version not in MODERN_PROTOCOL_VERSIONS and schema.get("type") != "object":
+        return None
+    stripped: dict[str, Any] = strip_marks(schema)
+    return stripped
+
+
+def _annotations(info: ToolInfo, declared: Mapping[str, Any]) -> ToolAnnotations:
+    """What clients may show or ask about: what a tool declares, and what its permissions say where it declares nothing.
+
+    A tool that needs the permission to write is never shown as read-only. About a tool that declares nothing at all nothing
+    is said, and the protocol assumes the worst.
+    """
+    if not declared and not says_what_it_does(info, declared):
+        return ToolAnnotations()
+    honest = {**declared, "readOnlyHint": False} if "write" in info.required else declared
+    hints = effective_hints(honest, (*info.required, *info.optional))
+    only_reads = "not-read-only" not in hints
+    return ToolAnnotations(
+        title=declared.get("title"),
+        read_only_hint=only_reads if says_what_it_does(info, declared) else None,
+        destructive_hint="destructive" in hints,
+        idempotent_hint="not-idempotent" not in hints,
+        open_world_hint="open-world" in hints,
+    )
+
 
 _MAX_PROGRESS_CHARACTERS: Final = 2000
 _MAX_PROGRESS_WAITING: Final = 16

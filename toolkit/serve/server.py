@@ -4,51 +4,222 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter
-from collections.abc import AsyncIterator
+import os
+import secrets
+from collections import Counter, OrderedDict
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol
+from urllib.parse import unquote, urlsplit
 
+import anyio
 from mcp.server.lowlevel.server import NotificationOptions, Server
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.server.subscriptions import ListenHandler
 from mcp.shared.exceptions import MCPError
+from mcp.shared.message import ServerMessageMetadata
 from mcp_types import (
     CallToolRequestParams,
     CallToolResult,
+    ClientCapabilities,
     EmptyResult,
     InputRequiredResult,
     ListResourcesResult,
     ListResourceTemplatesResult,
+    ListRootsRequest,
+    ListRootsResult,
     ListToolsResult,
     PaginatedRequestParams,
     ReadResourceRequestParams,
     ReadResourceResult,
+    RootsCapability,
     SetLevelRequestParams,
 )
 
 from toolkit import __version__
-from toolkit.guard.restarts import restarts
-from toolkit.serve.approvals import ElicitingApprover
-from toolkit.serve.calls import run_call
-from toolkit.serve.http.operations import Metric
-from toolkit.serve.mcp_server.answers import OwnAnswers, SharedAnswers
-from toolkit.serve.mcp_server.client_log import ClientLog
-from toolkit.serve.mcp_server.clients import Clients, session_key
-from toolkit.serve.mcp_server.listing import list_tools
-from toolkit.serve.mcp_server.roots import find_other_folder
-from toolkit.serve.mcp_server.sessions import SessionToolkits
-from toolkit.serve.mcp_server.turns import CallTurns
-from toolkit.serve.sessions import TEMPLATE, NoSuchOutput, read_output
-from toolkit.serve.setup.policy_watch import file_state, watch_policy
+from toolkit.guard.forks import restarts
+from toolkit.serve.approvals import CURRENT, AskedCall, ElicitingApprover
+from toolkit.serve.calls import CallTurns, list_tools, run_call
+from toolkit.serve.http import Metric
+from toolkit.serve.sessions import (
+    TEMPLATE,
+    Clients,
+    NoSuchOutput,
+    SessionToolkits,
+    ignore_failure,
+    read_output,
+    send_log,
+    session_key,
+)
+from toolkit.serve.setup import file_state, watch_policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
     from mcp.server.models import InitializationOptions
+    from mcp_types import LoggingLevel
 
-    from toolkit.serve.setup.served_tools import ServedTools
+    from toolkit.runtime.approvals import ApprovalRequest
+    from toolkit.serve.setup import ServedTools
+    from toolkit.stores import ApprovalStore
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Answers of people are used once: remembered by this process, or by the store that several processes share.
+
+_MAX_USED: Final = 10_000
+_QUESTION_SECONDS: Final = 60 * 60
+"""How long a question stays open where several processes share it."""
+
+
+class Answers(Protocol):
+    """Which answers were asked for, and not used yet."""
+
+    async def expect(self, request: ApprovalRequest) -> str:
+        """A new name for the answer to this question."""
+
+    async def use(self, request: ApprovalRequest, name: str) -> bool:
+        """Whether this answer may be used now. It may not be a second time."""
+
+
+class OwnAnswers:
+    """The answers to the questions of one process, which alone can read the state of its questions."""
+
+    def __init__(self) -> None:
+        self._used: Final[OrderedDict[str, None]] = OrderedDict()
+
+    async def expect(self, request: ApprovalRequest) -> str:
+        return secrets.token_hex(16)
+
+    async def use(self, request: ApprovalRequest, name: str) -> bool:
+        if name in self._used:
+            return False
+        self._used[name] = None
+        while len(self._used) > _MAX_USED:
+            self._used.popitem(last=False)
+        return True
+
+
+class SharedAnswers:
+    """The answers to the questions of several processes: whoever takes one from the store has it."""
+
+    def __init__(self, store: ApprovalStore) -> None:
+        self._store: Final = store
+
+    async def expect(self, request: ApprovalRequest) -> str:
+        name = secrets.token_hex(16)
+        await asyncio.to_thread(
+            self._store.put,
+            request.session_id,
+            name,
+            request.tool_name,
+            digest=request.digest,
+            seconds=_QUESTION_SECONDS,
+        )
+        return name
+
+    async def use(self, request: ApprovalRequest, name: str) -> bool:
+        found = await asyncio.to_thread(self._store.take, request.session_id, name, digest=request.digest)
+        return found is not None
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# What handlers log during a call (``ctx.logger``), for the client that made the call. People read it, models do not.
+
+_MAX_PER_CALL: Final = 100
+_MAX_CHARACTERS: Final = 2000
+_PREFIX: Final = "toolkit."
+
+
+class ClientLog(logging.Handler):
+    """Passes the messages of handlers on. Tracebacks and messages of the toolkit itself stay in the server's own log: they
+    show paths of this machine."""
+
+    def __init__(self, clients: Clients, is_tool: Callable[[str], bool]) -> None:
+        super().__init__()
+        self._clients: Final = clients
+        self._is_tool: Final = is_tool
+        self._loop: Final = asyncio.get_running_loop()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            self._pass_on(record)
+        except Exception:  # a message that cannot be formatted, or a loop that is closed: never the tool's problem
+            self.handleError(record)
+
+    def _pass_on(self, record: logging.LogRecord) -> None:
+        call = CURRENT.get()
+        name, level = record.name.removeprefix(_PREFIX), _level(record.levelno)
+        if call is None or not self._is_tool(name) or not self._clients.wants(call.ctx, level):
+            return
+        if call.logged < _MAX_PER_CALL:
+            call.logged += 1
+            text = record.getMessage()[:_MAX_CHARACTERS]
+            self._loop.call_soon_threadsafe(self._start, call, level, text, name)
+
+    def _start(self, call: AskedCall, level: LoggingLevel, text: str, name: str) -> None:
+        task = self._loop.create_task(send_log(call.ctx.session, level, text, name, call.ctx.request_id))
+        call.sending.add(task)
+        task.add_done_callback(ignore_failure)
+
+
+def _level(number: int) -> LoggingLevel:
+    if number >= logging.CRITICAL:
+        return "critical"
+    if number >= logging.ERROR:
+        return "error"
+    if number >= logging.WARNING:
+        return "warning"
+    return "info" if number >= logging.INFO else "debug"
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The folders that a client works in, beside the one that the tools work in.
+
+_FOLDERS_SECONDS: Final = 2.0
+"""How long the first list of tools waits for a client that announced folders and does not name them."""
+_MAX_SHOWN: Final = 500
+
+
+async def find_other_folder(ctx: ServerRequestContext[Any, Any], workspace: Path) -> str | None:
+    """A sentence if the client works in other folders than the tools; None if it does not, or does not say.
+
+    A client's folders never widen what the tools may reach: the workspace is chosen where the server is started.
+    """
+    asked = ClientCapabilities(roots=RootsCapability())
+    if not ctx.session.can_send_request or not ctx.session.check_client_capability(asked):
+        return None
+    beside = ServerMessageMetadata(related_request_id=ctx.request_id)
+    answer = None
+    with anyio.move_on_after(_FOLDERS_SECONDS):
+        try:
+            answer = await ctx.session.send_request(ListRootsRequest(), ListRootsResult, metadata=beside)
+        except Exception:  # the client announced roots and does not answer, or answers nonsense
+            return None
+    folders = [] if answer is None else list(_folders(str(root.uri) for root in answer.roots))
+    if not folders or any(_overlap(folder, workspace) for folder in folders):
+        return None
+    theirs = folders[0][:_MAX_SHOWN]
+    return (
+        f"the client works in {theirs}, but the tools work in {workspace};"
+        f" start the server with --workspace {theirs} if that is not meant"
+    )
+
+
+def _folders(uris: Iterable[str]) -> Iterable[str]:
+    for uri in uris:
+        parts = urlsplit(uri)
+        if parts.scheme == "file" and parts.netloc in ("", "localhost"):
+            yield unquote(parts.path)
+
+
+def _overlap(folder: str, workspace: Path) -> bool:
+    """Whether one of the two contains the other."""
+    first, second = os.path.realpath(folder), os.path.realpath(workspace)
+    return os.path.commonpath([first, second]) in (first, second)
+
 
 NAME: Final = "typed-toolkit"
 

@@ -1,28 +1,51 @@
-"""Long outputs as resources: what a tool's text shows only in part can be read whole, by lines."""
+"""A toolkit for each session of a client: what one session keeps (long outputs, todos), no other can read."""
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
 import re
+import secrets
+import warnings
 from collections import OrderedDict
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import astuple
+from typing import TYPE_CHECKING, Any, Final, get_args
 from urllib.parse import parse_qsl, quote, unquote
 
+import anyio
+from mcp.server.subscriptions import InMemorySubscriptionBus, ToolsListChanged
+from mcp.shared.exceptions import MCPDeprecationWarning
 from mcp_types import (
     INVALID_PARAMS,
     BlobResourceContents,
+    LoggingLevel,
     ReadResourceResult,
     Resource,
     ResourceTemplate,
     TextResourceContents,
 )
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from toolkit.errors import ToolkitError
+from toolkit.runtime.toolkit import core_of
+from toolkit.runtime.turns import Load
 
 if TYPE_CHECKING:
-    from toolkit.runtime.output.cache.cached_output import CachedOutput
-    from toolkit.runtime.stores.outputs import OutputCache
+    from mcp.server.context import ServerRequestContext
+    from mcp.server.session import ServerSession
+    from mcp_types import RequestId
+
+    from toolkit.runtime.approvals import Approver
+    from toolkit.runtime.async_ import AsyncRunner
+    from toolkit.runtime.stores.outputs import CachedOutput, OutputCache
+    from toolkit.serve.setup import ServedTools
     from toolkit.wire.content import ContentBlock
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Long outputs as resources: what a tool's text shows only in part can be read whole, by lines.
 
 _SCHEME: Final = "toolkit-output:///"
 _URI: Final = re.compile(rf"{re.escape(_SCHEME)}([^?#]+)(?:\?([^#]*))?\Z")
@@ -142,3 +165,238 @@ def _block_contents(
             yield TextResourceContents(uri=uri, mime_type=kind, text=block.text)
         elif block.data is not None:
             yield BlobResourceContents(uri=uri, mime_type=block.media_type, blob=block.data)
+
+
+MAX_SESSIONS: Final = 100
+"""Sessions of clients at the same time; further ones are refused until one ends."""
+_MAX_OPEN: Final = 16
+"""Toolkits that stay open. One that is closed is opened again by the next call of its session, and finds what it kept."""
+
+
+class SessionToolkit:
+    """The toolkit of one session, open."""
+
+    def __init__(self, toolkit: AsyncRunner, kept: KeptOutputs) -> None:
+        self.toolkit: Final = toolkit
+        self.kept: Final = kept
+        self.users = 0
+        self.is_retired = False
+
+    @property
+    def session_id(self) -> str:
+        return core_of(self.toolkit).context.session_id
+
+    def open_cache(self) -> OutputCache:
+        return core_of(self.toolkit).output_cache()
+
+
+class SessionToolkits:
+    """Opens toolkits by session, and closes those that nobody uses any more."""
+
+    def __init__(self, served: ServedTools, approver: Approver) -> None:
+        self._served: Final = served
+        self._approver: Final = approver
+        self._secret: Final = secrets.token_bytes(32) if served.shared is None else served.shared.derive("sessions")
+        self._open: Final[OrderedDict[str, SessionToolkit]] = OrderedDict()
+        self._kept: Final[OrderedDict[str, KeptOutputs]] = OrderedDict()
+        self._policy: Any = served.load_policy()
+        # A policy that does not fit the tools is an error before the first client comes.
+        self._open[""] = self._make("", self._policy)
+
+    @property
+    def default(self) -> SessionToolkit:
+        """The toolkit of clients without a session. It is always open."""
+        return self._open[""]
+
+    @property
+    def count(self) -> int:
+        """How many toolkits are open."""
+        return len(self._open)
+
+    def load(self) -> Load:
+        """What the toolkits of all sessions do at this moment."""
+        loads = [entry.toolkit.load for entry in self._open.values()]
+        return Load(*(sum(numbers) for numbers in zip(*map(astuple, loads), strict=True))) if loads else Load(0, 0, 0)
+
+    @asynccontextmanager
+    async def use(self, key: str) -> AsyncIterator[SessionToolkit]:
+        """The toolkit of a session; it stays open at least until the end of the block, whatever happens meanwhile."""
+        entry = self._open.get(key)
+        if entry is None:
+            entry = self._open[key] = self._make(key, self._policy)
+        self._open.move_to_end(key)
+        entry.users += 1  # before anything is awaited: another session must not close it
+        try:
+            await self._close_unused()
+            yield entry
+        finally:
+            entry.users -= 1
+            if entry.is_retired and not entry.users:
+                await _close(entry)
+
+    async def replace_policy(self) -> None:
+        """Loads the policy again, and uses it for calls from now on. Raises ``PolicyError``, and nothing changes."""
+        policy = self._served.load_policy()
+        fresh = self._make("", policy)
+        self._policy = policy
+        old = list(self._open.values())
+        self._open.clear()
+        self._open[""] = fresh
+        for entry in old:
+            await self._retire(entry)
+
+    async def close(self) -> None:
+        """Closes every toolkit. Calls that still run fail."""
+        entries = list(self._open.values())
+        self._open.clear()
+        for entry in entries:
+            entry.is_retired = True
+            await _close(entry)
+
+    def _make(self, key: str, policy: Any) -> SessionToolkit:
+        # A name for the state directory that says nothing about the id that the client sends.
+        name = hashlib.sha256(self._secret + key.encode()).hexdigest()[:32]
+        context = self._served.make_context(policy, approver=self._approver, session_id=name)
+        return SessionToolkit(self._served.module.create_async_agent_toolkit(context), self._kept_by(key))
+
+    def _kept_by(self, key: str) -> KeptOutputs:
+        kept = self._kept.setdefault(key, KeptOutputs())
+        self._kept.move_to_end(key)
+        while len(self._kept) > MAX_SESSIONS + 1:
+            self._kept.popitem(last=False)
+        return kept
+
+    async def _close_unused(self) -> None:
+        unused = [key for key, entry in self._open.items() if key and not entry.users]
+        surplus = [self._open.pop(key) for key in unused[: max(0, len(self._open) - _MAX_OPEN)]]
+        for entry in surplus:
+            await self._retire(entry)
+
+    @staticmethod
+    async def _retire(entry: SessionToolkit) -> None:
+        entry.is_retired = True
+        if not entry.users:
+            await _close(entry)
+
+
+async def _close(entry: SessionToolkit) -> None:
+    # The task may have been cancelled; what is open must be closed all the same.
+    with anyio.CancelScope(shield=True):
+        await entry.toolkit.close()
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The clients that are connected: what they are told beside the answers to their requests.
+
+_LEVELS: Final[tuple[LoggingLevel, ...]] = get_args(LoggingLevel)
+SEND_SECONDS: Final = 5.0
+"""How long a client may take to read a note before it goes without."""
+SESSION_HEADER: Final = "mcp-session-id"
+
+
+def session_key(ctx: ServerRequestContext[Any, Any]) -> str:
+    """The session of a request. Over stdio there is one; from 2026-07-28 on the protocol has none."""
+    if ctx.request is None or ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
+        return ""
+    key: str = ctx.request.headers.get(SESSION_HEADER, "")
+    return key
+
+
+class Clients:
+    """The clients of a server. Those of older revisions get notes on their connection, the others by subscription."""
+
+    def __init__(self) -> None:
+        self.bus: Final = InMemorySubscriptionBus()
+        self._sessions: Final[OrderedDict[str, ServerSession]] = OrderedDict()
+        self._levels: Final[dict[str, LoggingLevel]] = {}
+        self._greeted: Final[set[str]] = set()
+
+    def remember(self, ctx: ServerRequestContext[Any, Any]) -> None:
+        """Called for every request."""
+        if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
+            return
+        key = session_key(ctx)
+        if ctx.request is not None and not key:
+            return  # the request that opens a session has no id yet; the next one has
+        self._sessions[key] = ctx.session
+        self._sessions.move_to_end(key)
+        while len(self._sessions) > MAX_SESSIONS:
+            gone, _ = self._sessions.popitem(last=False)
+            self._levels.pop(gone, None)
+            self._greeted.discard(gone)
+
+    def is_greeted(self, ctx: ServerRequestContext[Any, Any]) -> bool:
+        """Whether this was asked before about the client of a request. Clients of the newest revision have no connection."""
+        key = session_key(ctx)
+        if key in self._greeted or key not in self._sessions:
+            return True
+        self._greeted.add(key)
+        return False
+
+    def set_level(self, ctx: ServerRequestContext[Any, Any], level: LoggingLevel) -> None:
+        self._levels[session_key(ctx)] = level
+
+    def wants(self, ctx: ServerRequestContext[Any, Any], level: LoggingLevel) -> bool:
+        """Whether a client wants log messages of this level. One that did not say so gets all of them."""
+        return _LEVELS.index(level) >= _LEVELS.index(self._levels.get(session_key(ctx), "debug"))
+
+    async def tell_tools_changed(self) -> None:
+        """The list of tools is another one now."""
+        await self.bus.publish(ToolsListChanged())
+        await self._tell_all(lambda session: session.send_tool_list_changed())
+
+    async def tell_one(self, ctx: ServerRequestContext[Any, Any], level: LoggingLevel, text: str) -> None:
+        """A log message for the client of a request."""
+        if self.wants(ctx, level):
+            await _send_in_time(
+                lambda session: send_log(session, level, text, "typed-toolkit", ctx.request_id), ctx.session
+            )
+
+    async def note(self, level: LoggingLevel, text: str) -> None:
+        """A log message for everybody who is connected and wants such messages."""
+        wanted = {
+            key for key in self._sessions if _LEVELS.index(level) >= _LEVELS.index(self._levels.get(key, "debug"))
+        }
+        await self._tell_all(lambda session: send_log(session, level, text, "typed-toolkit"), wanted)
+
+    async def _tell_all(self, send: Callable[[ServerSession], Awaitable[None]], keys: set[str] | None = None) -> None:
+        """A client that does not read holds nobody up for long."""
+        async with anyio.create_task_group() as group:
+            for key, session in list(self._sessions.items()):
+                if keys is None or key in keys:
+                    group.start_soon(_send_in_time, send, session)
+
+
+async def _send_in_time(send: Callable[[ServerSession], Awaitable[None]], session: ServerSession) -> None:
+    with anyio.move_on_after(SEND_SECONDS):
+        try:
+            await send(session)
+        except Exception:  # the client is gone: whatever its transport raises then
+            return
+
+
+async def send_log(
+    session: ServerSession, level: LoggingLevel, text: str, logger: str, request_id: RequestId | None = None
+) -> None:
+    """A log message to one client, beside the answer to a request if one is named.
+
+    The protocol calls this old-fashioned, and so does the SDK, but clients show it.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MCPDeprecationWarning)
+        sending = session.send_log_message(level, text, logger, request_id)
+    await sending
+
+
+async def finish_sending(tasks: set[asyncio.Task[None]]) -> None:
+    """Waits until a client has read what is on its way to it. One that does not read goes without."""
+    if tasks:
+        _, late = await asyncio.wait(tasks, timeout=SEND_SECONDS)
+        for task in late:
+            task.cancel()
+
+
+def ignore_failure(task: asyncio.Task[None]) -> None:
+    """For what is sent beside an answer: a client that is gone does not get it."""
+    if not task.cancelled():
+        task.exception()

@@ -8,11 +8,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from toolkit.errors import SetupError
-from toolkit.serve.http.address import Address, allowed_hosts
-from toolkit.serve.http.gate import RequestGate
-from toolkit.serve.http.operations import HEALTH, Operations
-from toolkit.serve.http.server import run_app
-from toolkit.serve.mcp_server.sessions import MAX_SESSIONS
+from toolkit.serve.http import HEALTH, Address, Operations, RequestGate, allowed_hosts, run_app
+from toolkit.serve.sessions import MAX_SESSIONS
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp

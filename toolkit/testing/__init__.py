@@ -22,23 +22,23 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from toolkit.testing.adapter_laws import AdapterLaws as AdapterLaws
     from toolkit.testing.pack_laws import PackLaws as PackLaws
-    from toolkit.testing.script import ModelRequest as ModelRequest
-    from toolkit.testing.script import Turn as Turn
     from toolkit.testing.scripted_model import AsyncScriptedModel as AsyncScriptedModel
     from toolkit.testing.scripted_model import MakeAsyncScriptedModel as MakeAsyncScriptedModel
     from toolkit.testing.scripted_model import MakeScriptedModel as MakeScriptedModel
+    from toolkit.testing.scripted_model import ModelRequest as ModelRequest
     from toolkit.testing.scripted_model import ScriptedModel as ScriptedModel
-    from toolkit.testing.store_laws.approvals import ApprovalStoreLaws as ApprovalStoreLaws
-    from toolkit.testing.store_laws.locks import WriteLockLaws as WriteLockLaws
-    from toolkit.testing.store_laws.outputs import OutputCacheLaws as OutputCacheLaws
-    from toolkit.testing.store_laws.todos import TodoStoreLaws as TodoStoreLaws
+    from toolkit.testing.scripted_model import Turn as Turn
+    from toolkit.testing.scripted_model import call as call
+    from toolkit.testing.scripted_model import cut_off as cut_off
+    from toolkit.testing.scripted_model import failure as failure
+    from toolkit.testing.scripted_model import refusal as refusal
+    from toolkit.testing.scripted_model import turn as turn
+    from toolkit.testing.store_laws import ApprovalStoreLaws as ApprovalStoreLaws
+    from toolkit.testing.store_laws import OutputCacheLaws as OutputCacheLaws
+    from toolkit.testing.store_laws import TodoStoreLaws as TodoStoreLaws
+    from toolkit.testing.store_laws import WriteLockLaws as WriteLockLaws
     from toolkit.testing.transcript import Transcript as Transcript
-    from toolkit.testing.transcript_text import render_transcript as render_transcript
-    from toolkit.testing.turns import call as call
-    from toolkit.testing.turns import cut_off as cut_off
-    from toolkit.testing.turns import failure as failure
-    from toolkit.testing.turns import refusal as refusal
-    from toolkit.testing.turns import turn as turn
+    from toolkit.testing.transcript import render_transcript as render_transcript
 else:
     from toolkit.lazy_exports import lazy_exports
 
@@ -47,15 +47,10 @@ else:
         {
             ".adapter_laws": "AdapterLaws",
             ".pack_laws": "PackLaws",
-            ".script": "ModelRequest Turn",
-            ".scripted_model": "AsyncScriptedModel MakeAsyncScriptedModel MakeScriptedModel ScriptedModel",
-            ".store_laws.approvals": "ApprovalStoreLaws",
-            ".store_laws.locks": "WriteLockLaws",
-            ".store_laws.outputs": "OutputCacheLaws",
-            ".store_laws.todos": "TodoStoreLaws",
-            ".transcript": "Transcript",
-            ".transcript_text": "render_transcript",
-            ".turns": "call cut_off failure refusal turn",
+            ".scripted_model": """ModelRequest Turn AsyncScriptedModel MakeAsyncScriptedModel MakeScriptedModel ScriptedModel
+                call cut_off failure refusal turn""",
+            ".store_laws": "ApprovalStoreLaws WriteLockLaws OutputCacheLaws TodoStoreLaws",
+            ".transcript": "Transcript render_transcript",
         },
         submodules="laws",
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from toolkit.testing import laws
-from toolkit.testing.laws.adapter import Adapter
+from toolkit.testing.laws import Adapter
 
 if TYPE_CHECKING:
     from toolkit.wire import ChatMessage, ToolChoice, ToolDefinition

@@ -12,12 +12,11 @@ import pytest
 
 from toolkit.errors import ERROR_CODES, ToolFailed, ToolkitError
 from toolkit.runtime.signals import CancelSignal
-from toolkit.testing.laws.adapter import Adapter
-from toolkit.testing.laws.requests import check_messages_are_json, check_tool_survives
+from toolkit.testing.laws import Adapter, check_messages_are_json, check_tool_survives
 from toolkit.wire import AssistantToolCallMessage, TextMessage, ToolCall, ToolResult, ToolResultMessage, alias, to_json
 
 if TYPE_CHECKING:
-    from toolkit.spec import SpecExample, ToolSpec
+    from toolkit.schema.spec import SpecExample, ToolSpec
     from toolkit.wire import ChatMessage, ToolDefinition
 
 PROVIDERS: Final = ("openai_chat", "openai_responses", "anthropic", "gemini", "ollama", "bedrock", "cohere")
@@ -65,7 +64,7 @@ class PackLaws:
 
     @classmethod
     def _load_specs(cls) -> list[ToolSpec]:
-        from toolkit.spec import load_specs
+        from toolkit.schema.spec_files import load_specs
 
         return [] if cls.specs is None else list(load_specs([Path(cls.specs)], base=Path(cls.specs)))
 

@@ -28,12 +28,13 @@ if TYPE_CHECKING:
     from toolkit.guard import Decision, SecurityPolicy
     from toolkit.runtime.async_ import AsyncRunner
     from toolkit.runtime.sync import Runner
-    from toolkit.testing.script import AsyncTurn, Turn
     from toolkit.testing.scripted_model import (
         AsyncScriptedModel,
+        AsyncTurn,
         MakeAsyncScriptedModel,
         MakeScriptedModel,
         ScriptedModel,
+        Turn,
     )
     from toolkit.testing.transcript import Transcript
 
@@ -135,7 +136,7 @@ def toolkit_context(
     request: pytest.FixtureRequest, tmp_path: Path, toolkit_workspace: Path, toolkit_policy: Any
 ) -> Any:
     """The context. By default tools are not granted the network, and what outlives a call is kept below ``tmp_path``."""
-    from toolkit.runtime.context.toolkit_context import ToolkitContext
+    from toolkit.runtime.context import ToolkitContext
 
     marked = _marked(request)
     _check_keys(marked, ToolkitContext)

@@ -10,67 +10,61 @@ Everything here is loaded when it is first used.
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from toolkit.wire.aliases import alias as alias
+    from toolkit.wire.call import JsonObject as JsonObject
     from toolkit.wire.call import ToolCall as ToolCall
-    from toolkit.wire.choice import NamedTool as NamedTool
-    from toolkit.wire.choice import NativeChoice as NativeChoice
-    from toolkit.wire.choice import ToolChoice as ToolChoice
+    from toolkit.wire.call import ToolResult as ToolResult
     from toolkit.wire.codec import from_json as from_json
     from toolkit.wire.codec import to_json as to_json
     from toolkit.wire.content import ContentBlock as ContentBlock
     from toolkit.wire.content import ContentOutput as ContentOutput
-    from toolkit.wire.conversation import Conversation as Conversation
+    from toolkit.wire.definition import NamedTool as NamedTool
+    from toolkit.wire.definition import NativeChoice as NativeChoice
     from toolkit.wire.definition import NativeTool as NativeTool
+    from toolkit.wire.definition import Output as Output
+    from toolkit.wire.definition import OutputSchema as OutputSchema
     from toolkit.wire.definition import ToolCallers as ToolCallers
+    from toolkit.wire.definition import ToolChoice as ToolChoice
     from toolkit.wire.definition import ToolDefinition as ToolDefinition
-    from toolkit.wire.events import AnswerEnded as AnswerEnded
-    from toolkit.wire.events import AnswerEvent as AnswerEvent
-    from toolkit.wire.events import ArgumentsCame as ArgumentsCame
-    from toolkit.wire.events import CallCompleted as CallCompleted
-    from toolkit.wire.events import CallStarted as CallStarted
-    from toolkit.wire.events import ReasoningCame as ReasoningCame
-    from toolkit.wire.events import TextCame as TextCame
-    from toolkit.wire.events import UsageCame as UsageCame
-    from toolkit.wire.json_types import JsonObject as JsonObject
+    from toolkit.wire.definition import alias as alias
     from toolkit.wire.message import AssistantToolCallMessage as AssistantToolCallMessage
     from toolkit.wire.message import ChatMessage as ChatMessage
     from toolkit.wire.message import TextMessage as TextMessage
     from toolkit.wire.message import ToolResultMessage as ToolResultMessage
     from toolkit.wire.message import has_tool_calls as has_tool_calls
     from toolkit.wire.message import is_tool_result as is_tool_result
-    from toolkit.wire.output import Output as Output
-    from toolkit.wire.output import OutputSchema as OutputSchema
+    from toolkit.wire.query import AnswerEnded as AnswerEnded
+    from toolkit.wire.query import AnswerEvent as AnswerEvent
+    from toolkit.wire.query import ArgumentsCame as ArgumentsCame
+    from toolkit.wire.query import AsyncStreamResult as AsyncStreamResult
     from toolkit.wire.query import CachePoint as CachePoint
+    from toolkit.wire.query import CallCompleted as CallCompleted
+    from toolkit.wire.query import CallStarted as CallStarted
+    from toolkit.wire.query import Conversation as Conversation
     from toolkit.wire.query import FinishReason as FinishReason
     from toolkit.wire.query import QueryOptions as QueryOptions
     from toolkit.wire.query import QueryResult as QueryResult
     from toolkit.wire.query import Reasoning as Reasoning
+    from toolkit.wire.query import ReasoningCame as ReasoningCame
     from toolkit.wire.query import ReasoningEffort as ReasoningEffort
+    from toolkit.wire.query import StreamResult as StreamResult
+    from toolkit.wire.query import TextCame as TextCame
     from toolkit.wire.query import Usage as Usage
-    from toolkit.wire.result import ToolResult as ToolResult
-    from toolkit.wire.streams import AsyncStreamResult as AsyncStreamResult
-    from toolkit.wire.streams import StreamResult as StreamResult
+    from toolkit.wire.query import UsageCame as UsageCame
 else:
     from toolkit.lazy_exports import lazy_exports
 
     __all__, __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            ".aliases": "alias",
-            ".call": "ToolCall",
-            ".choice": "NamedTool NativeChoice ToolChoice",
+            ".definition": """alias NamedTool NativeChoice ToolChoice NativeTool ToolCallers ToolDefinition Output
+                OutputSchema""",
+            ".call": "ToolCall JsonObject ToolResult",
             ".codec": "from_json to_json",
             ".content": "ContentBlock ContentOutput",
-            ".conversation": "Conversation",
-            ".definition": "NativeTool ToolCallers ToolDefinition",
-            ".events": """AnswerEnded AnswerEvent ArgumentsCame CallCompleted CallStarted ReasoningCame TextCame
-                UsageCame""",
-            ".json_types": "JsonObject",
+            ".query": """Conversation AnswerEnded AnswerEvent ArgumentsCame CallCompleted CallStarted ReasoningCame
+                TextCame UsageCame CachePoint FinishReason QueryOptions QueryResult Reasoning
+                ReasoningEffort Usage AsyncStreamResult StreamResult""",
             ".message": """AssistantToolCallMessage ChatMessage TextMessage ToolResultMessage has_tool_calls
                 is_tool_result""",
-            ".output": "Output OutputSchema",
-            ".query": "CachePoint FinishReason QueryOptions QueryResult Reasoning ReasoningEffort Usage",
-            ".result": "ToolResult",
-            ".streams": "AsyncStreamResult StreamResult",
         },
     )

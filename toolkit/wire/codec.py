@@ -6,15 +6,11 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from toolkit.wire.call import ToolCall
-from toolkit.wire.choice import NamedTool, NativeChoice
+from toolkit.wire.call import ToolCall, ToolResult
 from toolkit.wire.content import ContentBlock
-from toolkit.wire.conversation import Conversation
-from toolkit.wire.definition import NativeTool, ToolDefinition
+from toolkit.wire.definition import NamedTool, NativeChoice, NativeTool, OutputSchema, ToolDefinition
 from toolkit.wire.message import AssistantToolCallMessage, TextMessage, ToolResultMessage
-from toolkit.wire.output import OutputSchema
-from toolkit.wire.query import QueryOptions, QueryResult, Reasoning, Usage
-from toolkit.wire.result import ToolResult
+from toolkit.wire.query import Conversation, QueryOptions, QueryResult, Reasoning, Usage
 
 _KINDS: Final[dict[str, type[Any]]] = {
     "tool_call": ToolCall,

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import Field
 
-from toolkit.models.base import ToolModel
+from toolkit.schema.models import ToolModel
 
 BlockType: TypeAlias = Literal["text", "image", "audio", "document"]
 ImageDetail: TypeAlias = Literal["low", "high", "auto"]

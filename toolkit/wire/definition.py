@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Generic, Literal, TypeAlias
 
-from toolkit.wire.json_types import JsonObject
+from typing_extensions import TypeVar
+
+from toolkit.wire.call import JsonObject
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from toolkit.wire.query import QueryResult
+
 
 ToolCallers: TypeAlias = Literal["model", "programs", "both"]
 """Who may call a tool: the model, programs that it writes and the provider runs, or both."""
@@ -45,3 +55,80 @@ class NativeTool:
 
 
 AnyDefinition: TypeAlias = ToolDefinition | NativeTool
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Whether a model may or must call a tool, and which.
+
+
+@dataclass(frozen=True, slots=True)
+class NamedTool:
+    """The model must call this tool."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class NativeChoice:
+    """A choice that only one provider has, in that provider's form; it is sent unchanged, and to no other provider."""
+
+    provider: str
+    raw: object
+
+
+ToolChoice: TypeAlias = Literal["auto", "none", "required"] | NamedTool | NativeChoice
+"""``auto`` leaves it to the model, ``none`` forbids calls, ``required`` asks for at least one."""
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Aliases for tool names that a provider would refuse; the toolkit that has the tool resolves them.
+
+_PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}\Z")
+_ODD: Final = re.compile(r"[^A-Za-z0-9_-]+")
+_DIGEST: Final = 8
+
+
+def is_plain(name: str) -> bool:
+    """Whether every provider accepts the name as it is."""
+    return _PLAIN.match(name) is not None
+
+
+def alias(name: str) -> str:
+    """A name that every provider accepts: the name itself, or a readable form of it with a digest, which makes it unique.
+
+    >>> alias("read_file"), alias("math.factorial")
+    ('read_file', 'math_factorial-2f2114b7')
+    """
+    if is_plain(name):
+        return name
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST]
+    readable = _ODD.sub("_", name)
+    if not readable or readable[0].isdigit() or readable[0] == "-":
+        readable = f"t_{readable}"
+    return f"{readable[: 63 - _DIGEST]}-{digest}"
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Answers that are data: the schema that is asked for, and the typed value that came.
+
+ModelT_co = TypeVar("ModelT_co", bound="BaseModel", covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class OutputSchema:
+    """Asks for an answer that is JSON of this schema, an object. ``query_output`` of a driver makes one from a model.
+
+    Where a provider enforces only a part of JSON Schema, the schema is rewritten (``toolkit.adapters.strict``), and so is
+    the answer: ``query_output`` turns it back.
+    """
+
+    name: str
+    schema: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Output(Generic[ModelT_co]):
+    """A typed answer: the value, and the result it was read from."""
+
+    value: ModelT_co
+    result: QueryResult

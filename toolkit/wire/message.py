@@ -8,9 +8,8 @@ from typing import Literal, TypeAlias
 
 from typing_extensions import TypeIs
 
-from toolkit.wire.call import ToolCall
+from toolkit.wire.call import ToolCall, ToolResult
 from toolkit.wire.content import ContentBlock
-from toolkit.wire.result import ToolResult
 
 Role: TypeAlias = Literal["system", "user", "assistant"]
 

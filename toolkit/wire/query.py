@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal, TypeAlias
 
 from toolkit.wire.call import ToolCall
-from toolkit.wire.choice import ToolChoice
-from toolkit.wire.definition import AnyDefinition
-from toolkit.wire.message import AssistantToolCallMessage, ChatMessage, TextMessage
-from toolkit.wire.output import OutputSchema
+from toolkit.wire.definition import AnyDefinition, OutputSchema, ToolChoice
+from toolkit.wire.message import AssistantToolCallMessage, ChatMessage, TextMessage, ToolResultMessage
 
 ReasoningEffort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 """How much a model may think before it answers. A provider with fewer steps takes the nearest."""
@@ -125,3 +123,269 @@ class QueryResult:
         if self.tool_calls:
             return AssistantToolCallMessage(self.content, self.tool_calls, self.metadata)
         return TextMessage("assistant", self.content, self.metadata)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# What happens while an answer is streamed, in the order it comes.
+#
+# ``StreamResult.events`` yields these; its ``stream`` yields the text alone. Match them by class:
+#
+# >>> def show(event: AnswerEvent) -> str:
+# ...     match event:
+# ...         case TextCame(text):
+# ...             return text
+# ...         case CallStarted(_, name):
+# ...             return f"[{name}]"
+# ...         case _:
+# ...             return ""
+# >>> show(CallStarted("call_1", "read_file"))
+# '[read_file]'
+
+
+@dataclass(frozen=True, slots=True)
+class TextCame:
+    """A piece of the answer's text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningCame:
+    """A piece of what the provider shows of the model's reasoning."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallStarted:
+    """The model began a call. ``id`` is the id that the finished call has."""
+
+    id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentsCame:
+    """A piece of the argument text of a call; providers that send arguments whole send one piece."""
+
+    id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallCompleted:
+    """The arguments of a call are complete. Run calls from ``AnswerEnded.result``: it tells how the answer ended."""
+
+    call: ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class UsageCame:
+    """The token counts so far."""
+
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerEnded:
+    """The last event: the whole answer."""
+
+    result: QueryResult
+
+
+AnswerEvent: TypeAlias = (
+    TextCame | ReasoningCame | CallStarted | ArgumentsCame | CallCompleted | UsageCame | AnswerEnded
+)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# A streamed answer: its text, its events and its result, all read from one request.
+
+
+class StreamResult:
+    """A streamed answer: ``stream`` yields its text, ``events`` everything that comes, ``result`` is the whole answer.
+
+    All three read the same request: what one of them has read, the others do not yield again. Reading ``result`` reads the
+    rest; closing ``stream`` or ``events`` closes the connection. The last event is ``AnswerEnded``. A driver makes it from
+    the texts or the events that it reads.
+
+    >>> answer = StreamResult(iter(["hel", "lo"]), lambda: QueryResult("hello"))
+    >>> next(answer.stream), next(answer.events), answer.result.content
+    ('hel', TextCame(text='lo'), 'hello')
+    """
+
+    __slots__ = ("_finish", "_result", "events", "stream")
+
+    def __init__(self, stream: Iterator[str] | Iterator[AnswerEvent], result: Callable[[], QueryResult]) -> None:
+        self._finish = result
+        self._result: QueryResult | None = None
+        self.events: Final = self._read_events(stream)
+        self.stream: Final = Texts(self.events)
+
+    @property
+    def result(self) -> QueryResult:
+        for _ in self.events:
+            pass
+        if self._result is None:
+            self._result = self._finish()
+        return self._result
+
+    def _read_events(self, source: Iterator[str] | Iterator[AnswerEvent]) -> Generator[AnswerEvent, None, None]:
+        try:
+            for item in source:
+                yield TextCame(item) if isinstance(item, str) else item
+            self._result = self._finish()
+            yield AnswerEnded(self._result)
+        finally:
+            close: Any = getattr(source, "close", None)
+            if close is not None:
+                close()
+
+
+class Texts(Iterator[str]):
+    """The texts of events. Closing it closes the connection."""
+
+    def __init__(self, events: Generator[AnswerEvent, None, None]) -> None:
+        self._events = events
+
+    def __next__(self) -> str:
+        return next(event.text for event in self._events if isinstance(event, TextCame))
+
+    def close(self) -> None:
+        self._events.close()
+
+
+class AsyncStreamResult:
+    """The async ``StreamResult``: ``async for text in answer.stream``, then ``await answer.result``."""
+
+    __slots__ = ("_finish", "_result", "events", "stream")
+
+    def __init__(
+        self, stream: AsyncIterator[str] | AsyncIterator[AnswerEvent], result: Callable[[], QueryResult]
+    ) -> None:
+        self._finish = result
+        self._result: QueryResult | None = None
+        self.events: Final = self._read_events(stream)
+        self.stream: Final = AsyncTexts(self.events)
+
+    @property
+    def result(self) -> Awaitable[QueryResult]:
+        return self._read_rest()
+
+    async def _read_rest(self) -> QueryResult:
+        async for _ in self.events:
+            pass
+        if self._result is None:
+            self._result = self._finish()
+        return self._result
+
+    async def _read_events(
+        self, source: AsyncIterator[str] | AsyncIterator[AnswerEvent]
+    ) -> AsyncGenerator[AnswerEvent, None]:
+        try:
+            async for item in source:
+                yield TextCame(item) if isinstance(item, str) else item
+            self._result = self._finish()
+            yield AnswerEnded(self._result)
+        finally:
+            close: Any = getattr(source, "aclose", None)
+            if close is not None:
+                await close()
+
+
+class AsyncTexts(AsyncIterator[str]):
+    """The texts of events. Closing it closes the connection."""
+
+    def __init__(self, events: AsyncGenerator[AnswerEvent, None]) -> None:
+        self._events = events
+
+    async def __anext__(self) -> str:
+        async for event in self._events:
+            if isinstance(event, TextCame):
+                return event.text
+        raise StopAsyncIteration
+
+    async def aclose(self) -> None:
+        await self._events.aclose()
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# A conversation with a model: what ``toolkit.run`` starts from, returns, and continues.
+
+ConversationEnd: TypeAlias = Literal["stop", "done"]
+
+DONE: Final = "done"
+"""The tool with which a model reports that it is finished."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """Messages, how the model ended them, and what they cost so far.
+
+    ``ended_by`` is ``stop`` after an answer without calls, ``done`` after the tool of that name was called, and None while
+    the model is not finished. ``usage`` is the sum over all answers, ``turns`` their number.
+
+    >>> conversation = Conversation([TextMessage("user", "hi"), TextMessage("assistant", "hello")], "stop")
+    >>> conversation.answer
+    'hello'
+    >>> conversation.add("And now?").messages[-1]
+    TextMessage(role='user', content='And now?', metadata={})
+    >>> Conversation.from_json(conversation.to_json()) == conversation
+    True
+    """
+
+    messages: Sequence[ChatMessage] = ()
+    ended_by: ConversationEnd | None = None
+    usage: Usage = field(default_factory=Usage)
+    turns: int = 0
+
+    def __repr__(self) -> str:
+        ended = "" if self.ended_by is None else f", ended by {self.ended_by!r}"
+        return f"<Conversation: {_count(self.messages, 'message')}, {_count(self.turns, 'turn')}{ended}>"
+
+    @property
+    def answer(self) -> str:
+        """The model's last text, or what it passed to ``done``; empty while the model is not finished."""
+        if self.ended_by == "done":
+            return next((_text(message) for message in reversed(self.messages) if _is_result_of_done(message)), "")
+        last = self.messages[-1] if self.messages else None
+        is_answer = self.ended_by == "stop" and isinstance(last, TextMessage) and last.role == "assistant"
+        return _text(last) if is_answer and last is not None else ""
+
+    def add(self, *messages: ChatMessage | str) -> Conversation:
+        """The conversation with further messages, a text being the user's; it goes on when it is run again."""
+        made = [TextMessage("user", one) if isinstance(one, str) else one for one in messages]
+        return replace(self, messages=[*self.messages, *made], ended_by=None)
+
+    def to_json(self) -> Any:
+        """JSON to store; the same as ``toolkit.wire.to_json``."""
+        from toolkit.wire.codec import to_json
+
+        return to_json(self)
+
+    @classmethod
+    def from_json(cls, data: Any) -> Conversation:
+        """The conversation that ``to_json`` was called on."""
+        from toolkit.wire.codec import from_json
+
+        made = from_json(data)
+        if not isinstance(made, cls):
+            raise ValueError(f"this is the JSON of a {type(made).__name__}, not of a conversation")
+        return made
+
+
+def _count(found: Sequence[object] | int, what: str) -> str:
+    number = found if isinstance(found, int) else len(found)
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _is_result_of_done(message: ChatMessage) -> bool:
+    return isinstance(message, ToolResultMessage) and message.result.name == DONE and message.result.kind != "error"
+
+
+def _text(message: ChatMessage) -> str:
+    value = message.result.value if isinstance(message, ToolResultMessage) else message.content
+    if isinstance(value, str):
+        return value
+    blocks = value if isinstance(value, Sequence) else ()
+    return "".join(getattr(block, "text", None) or "" for block in blocks)

@@ -26,7 +26,7 @@ from toolkit import (
     ToolResultMessage,
 )
 from toolkit.adapters.gemini import AsyncGeminiDriver, GeminiDriver, decode_response, encode_messages
-from toolkit.adapters.gemini.key_case import to_camel_case
+from toolkit.adapters.gemini.codec import to_camel_case
 
 # Base64 has two alphabets; these bytes are written differently in each.
 SIGNATURE = "+/+/"

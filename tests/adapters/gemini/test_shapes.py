@@ -36,8 +36,8 @@ from toolkit.adapters.gemini import (
     encode_messages,
     encode_tools,
 )
-from toolkit.adapters.gemini.key_case import to_snake_case
-from toolkit.adapters.provider_names import MADE_ID
+from toolkit.adapters.gemini.codec import to_snake_case
+from toolkit.adapters.requests import MADE_ID
 from toolkit.wire import AssistantToolCallMessage, ChatMessage, alias
 
 Part = dict[str, Any]

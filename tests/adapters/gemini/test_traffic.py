@@ -18,7 +18,7 @@ from toolkit.adapters.gemini import (
     encode_messages,
     encode_tools,
 )
-from toolkit.adapters.gemini.key_case import to_camel_case
+from toolkit.adapters.gemini.codec import to_camel_case
 from toolkit.wire import QueryResult, ToolResultMessage, from_json, to_json
 
 SERVERS = ("gemini", "vertex")

@@ -17,8 +17,8 @@ from toolkit.adapters.gemini.schema import to_openapi
 from toolkit.adapters.lint import TARGETS, Remark, Target, lint_for
 from toolkit.adapters.strict import to_strict
 from toolkit.cli.generate import Target as OnTheCommandLine
-from toolkit.spec.load import load_specs
-from toolkit.wire.aliases import alias
+from toolkit.schema.spec_files import load_specs
+from toolkit.wire.definition import alias
 
 TEXT = {"type": "string"}
 

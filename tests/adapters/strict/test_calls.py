@@ -26,9 +26,8 @@ from toolkit import (
 )
 from toolkit.adapters import openai_chat, openai_responses
 from toolkit.adapters.strict import check_strict, to_strict
-from toolkit.wire.aliases import alias
 from toolkit.wire.codec import from_json, to_json
-from toolkit.wire.definition import NativeTool
+from toolkit.wire.definition import NativeTool, alias
 from toolkit.wire.message import AssistantToolCallMessage
 from toolkit.wire.query import QueryResult
 

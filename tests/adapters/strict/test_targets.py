@@ -16,9 +16,9 @@ from tests.projects import REPOSITORY
 from toolkit import JsonObject, QueryOptions, QueryResult, ToolDefinition
 from toolkit.adapters import anthropic, bedrock, langchain
 from toolkit.adapters.strict import ANTHROPIC, BEDROCK, StrictRules, check_strict, to_strict
-from toolkit.spec.load import load_specs
-from toolkit.wire.aliases import alias
+from toolkit.schema.spec_files import load_specs
 from toolkit.wire.codec import from_json, to_json
+from toolkit.wire.definition import alias
 
 
 def tool(properties: dict[str, Any], required: list[str] | None = None, **more: Any) -> dict[str, Any]:

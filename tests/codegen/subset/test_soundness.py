@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 
 from tests.codegen.subset.random_schemas import NAMES, neighbours, schemas, values
 from toolkit.codegen import find_changes
-from toolkit.codegen.imports.subset.prove import gaps
+from toolkit.codegen.imports.subset import gaps
 
 TRIALS = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from toolkit.errors import InvalidArguments
-from toolkit.runtime.call.argument_text import SHORT_TEXT, parse_arguments
+from toolkit.runtime.arguments import SHORT_TEXT, parse_arguments
 
 
 def check_arguments(data: bytes) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from toolkit.builtin.web.html import to_html
+from toolkit.builtin.web.html import Page, to_html
 from toolkit.builtin.web.markdown import to_markdown, to_text
-from toolkit.builtin.web.page_events import Page
 
 URL = "http://site.test/dir/page"
 ROOM = 1 << 20

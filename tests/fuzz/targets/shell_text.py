@@ -6,7 +6,7 @@ import shlex
 from typing import Final
 
 from toolkit.guard import Preview, Rule, SecurityPolicy
-from toolkit.guard.policy.commands.shell_words import plain_commands, run_commands
+from toolkit.guard.policy.commands import plain_commands, run_commands
 from toolkit.guard.policy.rule import Decision
 
 DENYING: Final[tuple[Decision, ...]] = ("deny", "ask")

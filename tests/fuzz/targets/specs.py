@@ -7,8 +7,9 @@ import json
 
 from toolkit.errors import SpecError
 from toolkit.schema.problems import Problems, Unreadable
-from toolkit.spec import ToolSpec, load_spec_text
-from toolkit.spec.json_text import read_json
+from toolkit.schema.spec import ToolSpec
+from toolkit.schema.spec_files import load_spec_text
+from toolkit.schema.spec_text import read_json
 
 
 def check_spec(data: bytes) -> None:

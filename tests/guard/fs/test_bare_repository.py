@@ -16,7 +16,7 @@ import pytest
 
 from toolkit.errors import SandboxViolation
 from toolkit.guard import FileChange, GitMode, Put, SandboxFS
-from toolkit.guard.fs.transaction.change import Drop
+from toolkit.guard.files.write import Drop
 
 Act: TypeAlias = Callable[[SandboxFS], object]
 MODES: tuple[GitMode, ...] = ("commit", "read-only")

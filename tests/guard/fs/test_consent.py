@@ -10,8 +10,7 @@ import pytest
 from tests.guard.fs.test_protect import CHANGES, READS, Act, listed, snapshot
 from toolkit.errors import SandboxViolation
 from toolkit.guard import Drop, Put, ResolverName, SandboxFS
-from toolkit.guard.files.consent import Globs
-from toolkit.guard.fs.consent import AskRule, Consent, RealPath
+from toolkit.guard.files.consent import AskRule, Consent, Globs, RealPath
 
 OLD = b"old"
 

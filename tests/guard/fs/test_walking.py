@@ -13,7 +13,7 @@ import pytest
 from tests.guard.fs.test_race import INSIDE, SECRET, TIMES, swapping
 from tests.guard.fs.test_sandbox_fs import open_descriptors
 from tests.guard.world import bind_socket
-from toolkit.builtin.search.ignore_rules import IgnoreRules
+from toolkit.builtin.search.ignored import IgnoreRules
 from toolkit.builtin.search.walk import Walk
 from toolkit.errors import SandboxViolation, ToolCancelled, ToolFailed
 from toolkit.guard import ResolverName, SandboxDir, SandboxFS

@@ -17,7 +17,7 @@ import pytest
 from toolkit.errors import SandboxViolation, SetupError, ToolCancelled, ToolFailed
 from toolkit.guard import ResolverName, SandboxFS, WrittenFile
 from toolkit.guard.files import locks, write
-from toolkit.guard.fs import rename
+from toolkit.guard.files import write as rename
 
 
 @pytest.fixture

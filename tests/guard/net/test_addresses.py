@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from toolkit.errors import SetupError
 from toolkit.guard import AddressRules
-from toolkit.guard.net.addresses import METADATA, embedded_addresses, parse_address
+from toolkit.guard.network.hosts import METADATA, embedded_addresses, parse_address
 
 # Number of the attack list -> addresses; first and last ones of a network where it has an edge.
 REFUSED: dict[int, tuple[str, ...]] = {

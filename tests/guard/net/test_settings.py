@@ -15,8 +15,8 @@ import pytest
 
 from toolkit.errors import SandboxViolation, SetupError, ToolCancelled, ToolFailed, ToolkitError
 from toolkit.guard import Host, NetGuard, Network
-from toolkit.guard.net.addresses import parse_address
-from toolkit.guard.net.dial import Deadline, connect
+from toolkit.guard.network.guard import Deadline, connect
+from toolkit.guard.network.hosts import parse_address
 from toolkit.guard.network.network import system_resolve
 
 WATCHDOG = 60

@@ -10,7 +10,7 @@ import pytest
 from tests.projects import Project, tool
 from toolkit.errors import PolicyError
 from toolkit.guard import HINTS, Permission, Preview, Rule, SecurityPolicy
-from toolkit.guard.policy.hints import effective_hints
+from toolkit.guard.policy.rule import effective_hints
 
 SERVER: tuple[Permission, ...] = ("execute",)
 

@@ -19,9 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolkit.guard import Permission, Preview, Rule, SecurityPolicy
-from toolkit.guard.policy.commands.look_through import find_run_commands
-from toolkit.guard.policy.commands.matching import mentions
-from toolkit.guard.policy.commands.shell_words import plain_commands
+from toolkit.guard.policy.commands import find_run_commands, mentions, plain_commands
 
 EXECUTE: tuple[Permission, ...] = ("execute",)
 PATH = "/usr/sbin:/usr/bin:/bin"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from toolkit.errors import PolicyError
 from toolkit.guard import Permission, Preview, Rule, SecurityPolicy
-from toolkit.guard.policy.commands.shell_words import plain_commands
+from toolkit.guard.policy.commands import plain_commands
 
 EXECUTE: tuple[Permission, ...] = ("execute",)
 READ: tuple[Permission, ...] = ("read",)

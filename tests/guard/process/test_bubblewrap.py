@@ -23,7 +23,7 @@ from tests.projects import PACKAGES
 from toolkit.errors import SetupError, ToolNotAllowed
 from toolkit.guard import ProcessGuard, ProcessResult
 from toolkit.guard.process import bubblewrap, tier
-from toolkit.guard.process.kernel.syscall import Unsupported
+from toolkit.guard.process.kernel import Unsupported
 from toolkit.guard.process.tier import pick_tier, probe
 
 WATCHDOG = 60.0
@@ -92,8 +92,8 @@ def test_the_roots_of_a_guard_are_what_is_avoided(workspace: Path, monkeypatch: 
 WITHOUT_UNSHARE = """
 import ctypes, json, os, struct, sys
 from toolkit.guard import ProcessGuard
-from toolkit.guard.process.kernel.seccomp import REFUSED
-from toolkit.guard.process.kernel.syscall import machine, prctl, forbid_new_privileges
+from toolkit.guard.process.kernel import REFUSED
+from toolkit.guard.process.kernel import machine, prctl, forbid_new_privileges
 forbid_new_privileges()
 number = REFUSED["unshare"][machine()]
 steps = [(0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x50001), (0x06, 0, 0, 0x7FFF0000)]

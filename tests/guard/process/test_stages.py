@@ -130,7 +130,7 @@ from pathlib import Path
 from tests.guard.netns import enter_namespace
 from tests.guard.ways import guard_in
 from toolkit.guard.process.namespaces import _MOUNT, _NEWNS, _UNSHARE
-from toolkit.guard.process.kernel.syscall import syscall
+from toolkit.guard.process.kernel import syscall
 
 workspace, settings, way = sys.argv[1:]
 Path(settings).write_text("nameserver 127.0.0.1\\noptions timeout:2 attempts:1\\n")

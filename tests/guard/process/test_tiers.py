@@ -23,9 +23,11 @@ from toolkit.errors import ToolFailed, ToolNotAllowed
 from toolkit.guard import ProcessGuard
 from toolkit.guard.files import resolve
 from toolkit.guard.process import bubblewrap, namespaces, tier
-from toolkit.guard.process.fork_server import usage
-from toolkit.guard.process.kernel import landlock, seccomp, syscall
-from toolkit.guard.process.kernel.syscall import MACHINES, Unsupported
+from toolkit.guard.process import kernel as landlock
+from toolkit.guard.process import kernel as seccomp
+from toolkit.guard.process import kernel as syscall
+from toolkit.guard.process import supervisor as usage
+from toolkit.guard.process.kernel import MACHINES, Unsupported
 from toolkit.guard.process.tier import TierChoice, pick_tier, probe
 
 BWRAP = "/usr/bin/bwrap"

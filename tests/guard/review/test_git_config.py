@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from toolkit.guard.review.git_config import (
+from toolkit.guard.review.git_state import (
     Setting,
     UnreadableConfig,
     harmless_text,

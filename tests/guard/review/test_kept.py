@@ -12,7 +12,7 @@ import pytest
 from tests.guard.review.world import Repositories
 from tests.guard.ways import SANDBOXED, Way, guard_in
 from toolkit.guard import ProcessGuard
-from toolkit.guard.review.node import MAX_FILE
+from toolkit.guard.review.scan import MAX_FILE
 
 KEEP = (".vscode", ".envrc", ".mcp.json", ".pre-commit-config.yaml", "/etc-like/start.py")
 WATCHDOG = 60.0

@@ -65,7 +65,7 @@ def test_what_cannot_be_put_back_is_named_and_the_rest_is_put_back() -> None:
 
 REMOVAL = """
 import sys
-from toolkit.guard.process.private_home import remove_tree
+from toolkit.guard.process.command import remove_tree
 try:
     remove_tree(sys.argv[1])
 except OSError:

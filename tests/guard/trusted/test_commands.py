@@ -18,7 +18,7 @@ import pytest
 from tests.guard.trusted.environments import LIBRARY, make_environment, run_python
 from tests.guard.ways import SANDBOXED, Way, needs
 from tests.projects import REPOSITORY
-from toolkit.guard.review.node import MAX_BYTES
+from toolkit.guard.review.scan import MAX_BYTES
 
 PACKAGES = f"{LIBRARY}/site-packages"
 

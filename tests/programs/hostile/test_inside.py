@@ -29,7 +29,7 @@ ROWS = [
     Row("forks and the program call with the same numbers", "[child(lambda: (done(message='x'), forever())) for _ in range(3)]; done(message='y'); forever()", "not well formed"),
     Row("a fork reads the results", "child(lambda: [os.read(source, 9) for _ in range(9)]); done(message='stop'); forever()", _STOP),
     Row("another name for a tool", "done.__self__._name = 'write_file'; done(message='x')", "does not name 'write_file'", calls=("TOOL_NOT_ALLOWED",)),
-    Row("a tool of its own making", "from toolkit.runtime.programs.inside.tools import CalledTool; CalledTool(connection, {'name': 'list', 'attribute': 'list', 'module': None, 'output': '', 'wire': {}}).call(path='.')", "does not name 'list'", calls=("TOOL_NOT_ALLOWED",)),
+    Row("a tool of its own making", "from toolkit.runtime.programs.inside import CalledTool; CalledTool(connection, {'name': 'list', 'attribute': 'list', 'module': None, 'output': '', 'wire': {}}).call(path='.')", "does not name 'list'", calls=("TOOL_NOT_ALLOWED",)),
     Row("a json that writes nonsense", "json.dumps = lambda *a, **k: '{}'; done(message='x')", "not a call"),
     Row("a connection that says yes", "type(connection).call = lambda self, head, body: type('F', (), {'head': {}, 'body': b'{\"message\": \"yes\"}'})(); answer = done(message='x').message", answer="yes"),
     Row("frames that are never broken", "from toolkit.runtime.programs import frames; frames.MAX_BODY = frames.MAX_HEAD = 1 << 40; put(struct.pack('!II', 1 << 20, 0)); forever()", "too large"),

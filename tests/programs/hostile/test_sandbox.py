@@ -18,10 +18,9 @@ from tests.guard.ways import SANDBOXED, Way, guard_in
 from tests.programs.hostile.world import PRELUDE as PROGRAM_PRELUDE
 from tests.programs.hostile.world import SOURCE, World
 from toolkit import CancelSignal, ProgramSettings
-from toolkit.runtime.programs.calls import SyncCaller
-from toolkit.runtime.programs.host import ProgramHost, Ran
-from toolkit.runtime.programs.interpreters import Interpreters, package_folder
-from toolkit.runtime.programs.time_limit import TimeLimit
+from toolkit.runtime.programs.host import ProgramHost, Ran, SyncCaller
+from toolkit.runtime.programs.process import Interpreters, package_folder
+from toolkit.runtime.programs.result import TimeLimit
 from toolkit.runtime.sync import Runner
 
 # What a program can do by itself, so that a row that is stopped by the way it is run would be noticed.

@@ -22,7 +22,7 @@ from toolkit import (
     is_tool_result,
 )
 from toolkit.runtime.stores.budget import MEDIA_TOKENS, history_budget, tokens
-from toolkit.wire.result import ResultKind
+from toolkit.wire.call import ResultKind
 
 WINDOW = 128_000
 BUDGET = history_budget(WINDOW)

@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 
 from tests.runtime.cache.reading import kept
 from toolkit import FileOutputCache
-from toolkit.runtime.output.cache import CachedOutput
-from toolkit.runtime.output.cache.cached_output import MAX_LINE_CHARACTERS
-from toolkit.runtime.output.cache.index import STRETCH, LineIndex, position_of
+from toolkit.runtime.stores.outputs import MAX_LINE_CHARACTERS, STRETCH, CachedOutput, LineIndex, position_of
 
 
 class Counted:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.projects import run
 from tests.runtime.cache.reading import files, is_unknown, kept, used, warnings, whole
 from toolkit import ContentBlock, FileOutputCache
-from toolkit.runtime.output.cache.index import STRETCH
+from toolkit.runtime.stores.outputs import STRETCH
 
 LARGE = STRETCH + 1
 

@@ -14,8 +14,7 @@ from toolkit import errors
 from toolkit.errors import SetupError
 from toolkit.generated import ListInput
 from toolkit.generated.catalog import CATALOG
-from toolkit.runtime.signatures.checker_text import checker_text
-from toolkit.runtime.signatures.errors_stub import error_names, errors_stub
+from toolkit.runtime.signatures import checker_text, error_names, errors_stub
 
 ALL = [CATALOG.signatures.of(name) for name in CATALOG.tools]
 CHECKERS: dict[str, Checker] = {"mypy": mypy, "ty": ty, "pyrefly": pyrefly}

@@ -17,8 +17,7 @@ from typing_extensions import TypeAliasType, TypedDict
 
 from tests.runtime.conftest import MakeDoor
 from toolkit import ContentBlock, ToolContext, define_tool, tool
-from toolkit.runtime.signatures.prompt_text import HEAD
-from toolkit.runtime.signatures.python_types import TypeTexts
+from toolkit.runtime.signatures import HEAD, TypeTexts
 from toolkit.wire import ContentOutput
 
 

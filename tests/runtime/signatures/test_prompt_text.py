@@ -11,8 +11,7 @@ from acme.generated import SecurityPolicy
 from tests.projects import Project, tool
 from tests.runtime.conftest import MakeDoor
 from toolkit import SetupError, ToolNotAllowed, ToolNotFound
-from toolkit.runtime.signatures.prompt_text import HEAD, prompt_text
-from toolkit.runtime.signatures.signature import MAX_DOC, ToolSignature, first_sentence
+from toolkit.runtime.signatures import HEAD, MAX_DOC, ToolSignature, first_sentence, prompt_text
 
 HOW_TO_LEARN_MORE = "# Not everything about the tools is shown here."
 
@@ -89,7 +88,7 @@ def test_names_that_differ_in_json_are_told(tmp_path: Path) -> None:
     project.generate()
     code = (
         "from acme.generated.catalog import CATALOG\n"
-        "from toolkit.runtime.signatures.prompt_text import prompt_text\n"
+        "from toolkit.runtime.signatures import prompt_text\n"
         "print(prompt_text([CATALOG.signatures.of('acme.find-it')]))\n"
     )
     assert lines(project.python(code).stdout) == [
@@ -110,7 +109,7 @@ def test_no_name_of_a_spec_adds_a_line(tmp_path: Path) -> None:
     project.generate()
     code = (
         "from acme.generated.catalog import CATALOG\n"
-        "from toolkit.runtime.signatures.prompt_text import prompt_text\n"
+        "from toolkit.runtime.signatures import prompt_text\n"
         "print(prompt_text([CATALOG.signatures.of('odd')]))\n"
     )
     assert [line.split("(")[0].split(":")[0] for line in lines(project.python(code).stdout)] == [
@@ -130,7 +129,7 @@ def test_a_union_of_hundreds_of_types(tmp_path: Path) -> None:
     project.generate()
     code = (
         "from acme.generated.catalog import CATALOG\n"
-        "from toolkit.runtime.signatures.checker_text import checker_text\n"
+        "from toolkit.runtime.signatures import checker_text\n"
         "print(checker_text([CATALOG.signatures.of('wide')]).count('(_t.TypedDict'))\n"
     )
     assert project.python(code).stdout == "450\n"

@@ -12,9 +12,12 @@ from toolkit.adapters.anthropic.codec import (
     decode_strict_calls,
     decode_system,
     decode_tools,
+    encode_choice,
+    encode_messages,
+    encode_tools,
+    split_system,
 )
 from toolkit.adapters.anthropic.driver import AnthropicDriver, AsyncAnthropicDriver
-from toolkit.adapters.anthropic.encode import encode_choice, encode_messages, encode_tools, split_system
 from toolkit.adapters.anthropic.stream import Accumulator
 
 __all__ = [

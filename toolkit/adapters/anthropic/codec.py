@@ -1,41 +1,272 @@
-"""Decodes the JSON of Anthropic's messages, or the SDK's objects, into the neutral format."""
+"""Encodes the neutral format as the JSON of Anthropic's messages."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import base64
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from toolkit.adapters.answers.finish_reasons import ANTHROPIC as FINISH_REASONS
-from toolkit.adapters.answers.finish_reasons import choose_finish_reason
-from toolkit.adapters.answers.query_results import add_counts, count, error_result
-from toolkit.adapters.answers.surrogates import mend
-from toolkit.adapters.anthropic.content import decode_part
-from toolkit.adapters.anthropic.encode import CHOICES, PROGRAM, PROVIDER, WRITER, encode_definition, sent_name
-from toolkit.adapters.blocks.decode import (
+from toolkit.adapters.answers import ANTHROPIC as FINISH_REASONS
+from toolkit.adapters.answers import add_counts, choose_finish_reason, count, error_result
+from toolkit.adapters.blocks import (
     BlockReader,
+    BlockWriter,
+    call_input,
     decode_answer,
     decode_result_content,
     decode_turns,
     drop_empty_texts,
+    encode_call_block,
+    encode_content,
+    encode_turns,
 )
-from toolkit.adapters.blocks.encode import encode_call_block
-from toolkit.adapters.callers import decode_callers
-from toolkit.adapters.plain_json import JsonDict, plain, plain_list, plain_object, plain_objects, plain_text
-from toolkit.adapters.requests import decode_definitions
-from toolkit.adapters.streaming.calls import refuse_last
-from toolkit.adapters.strict.adapter import mark_as_sent, original_calls
+from toolkit.adapters.lossless import provider_metadata
+from toolkit.adapters.media import (
+    COMMON_IMAGES,
+    PDF,
+    as_text,
+    document_text,
+    is_own_file,
+    is_web_url,
+    media_type,
+    move_media,
+    stand_in,
+)
+from toolkit.adapters.requests import (
+    ChoiceTable,
+    decode_callers,
+    decode_definitions,
+    decode_tool_choice,
+    encode_callers,
+    encode_definitions,
+    encode_tool_choice,
+    provider_name,
+)
+from toolkit.adapters.streaming import refuse_last
+from toolkit.adapters.strict.adapter import choose_strict, mark_as_sent, original_calls, sent_parameters
+from toolkit.adapters.strict.receipt import StrictReceipt
 from toolkit.adapters.strict.rules import ANTHROPIC
-from toolkit.adapters.tool_choice import decode_tool_choice
-from toolkit.adapters.values import call_from_arguments
-from toolkit.wire.call import ToolCall
-from toolkit.wire.choice import ToolChoice
-from toolkit.wire.definition import AnyDefinition, ToolDefinition
-from toolkit.wire.json_types import JsonObject
-from toolkit.wire.message import ChatMessage
-from toolkit.wire.output import OutputSchema
-from toolkit.wire.query import QueryResult, Reasoning, Usage
-from toolkit.wire.result import ToolResult
+from toolkit.adapters.values import (
+    JsonDict,
+    call_from_arguments,
+    compact,
+    mend,
+    plain,
+    plain_list,
+    plain_object,
+    plain_objects,
+    plain_text,
+    result_blocks,
+)
+from toolkit.wire.call import JsonObject, ToolCall, ToolResult
+from toolkit.wire.content import ContentBlock
+from toolkit.wire.definition import AnyDefinition, NativeTool, OutputSchema, ToolChoice, ToolDefinition
+from toolkit.wire.message import ChatMessage, TextMessage
+from toolkit.wire.query import CachePoint, QueryResult, Reasoning, Usage
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Content blocks of Anthropic's messages: text, images and documents, both ways.
+
+PROVIDER: Final = "anthropic"
+
+
+def encode_part(block: ContentBlock) -> JsonDict:
+    """One block; a text in place of media that Anthropic does not take."""
+    if block.text is not None:
+        return {"type": "text", "text": block.text}
+    media = _encode_media(block)
+    return {"type": "text", "text": stand_in(block, PROVIDER)} if media is None else media
+
+
+def takes(block: ContentBlock) -> bool:
+    """Whether users' messages and results take this block of media."""
+    return _encode_media(block) is not None
+
+
+def _encode_media(block: ContentBlock) -> JsonDict | None:
+    text = document_text(block)
+    if text is not None:
+        return _name_document({"source": {"type": "text", "media_type": "text/plain", "data": text}}, block)
+    source = _encode_source(block)
+    if source is None or block.type not in ("image", "document"):
+        return None
+    return {"type": "image", "source": source} if block.type == "image" else _name_document({"source": source}, block)
+
+
+def _name_document(made: JsonDict, block: ContentBlock) -> JsonDict:
+    return {"type": "document", **made, **({"title": block.filename} if block.filename else {})}
+
+
+def _encode_source(block: ContentBlock) -> JsonDict | None:
+    kind = media_type(block)
+    if block.file_id is not None:
+        return {"type": "file", "file_id": block.file_id} if is_own_file(block, PROVIDER) else None
+    if kind not in COMMON_IMAGES if block.type == "image" else kind != PDF:
+        return None
+    if block.data is not None:
+        return {"type": "base64", "media_type": kind, "data": block.data}
+    return {"type": "url", "url": block.url} if is_web_url(block) else None
+
+
+def decode_part(block: JsonDict) -> ContentBlock | None:
+    """The neutral block; None if the neutral form has none for it."""
+    kind = block.get("type")
+    if kind == "text" and isinstance(block.get("text"), str):
+        return ContentBlock("text", text=block["text"])
+    source = block.get("source")
+    if kind not in ("image", "document") or not isinstance(source, dict):
+        return None
+    found = _decode_source(kind, source)
+    return None if found is None else replace(found, filename=as_text(block.get("title")))
+
+
+def _decode_source(kind: Any, source: JsonDict) -> ContentBlock | None:
+    form = source.get("type")
+    if form == "url" and isinstance(source.get("url"), str):
+        return ContentBlock(kind, url=source["url"])
+    if form == "file" and isinstance(source.get("file_id"), str):
+        return ContentBlock(kind, file_id=source["file_id"], provider=PROVIDER)
+    if form == "base64" and isinstance(source.get("data"), str):
+        return ContentBlock(kind, as_text(source.get("media_type")), data=source["data"])
+    if form == "text" and kind == "document" and isinstance(source.get("data"), str):
+        data = base64.b64encode(source["data"].encode("utf-8", "surrogatepass")).decode()
+        return ContentBlock(kind, "text/plain", data=data)
+    return None
+
+
+PROGRAM: Final = "code_execution_"
+"""How the words for programs in `allowed_callers` begin; the rest is the version of the tool that runs them."""
+_NEWEST: Final = f"{PROGRAM}20260120"
+_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,128}")
+_ID: Final = re.compile(r"[a-zA-Z0-9_-]+")
+CHOICES: Final[ChoiceTable] = {"auto": {"type": "auto"}, "none": {"type": "none"}, "required": {"type": "any"}}
+
+
+def encode_tools(
+    definitions: Iterable[AnyDefinition], strict: bool | None = None, *, output: OutputSchema | None = None
+) -> list[JsonDict]:
+    """``strict`` asks for strict mode for definitions that do not say; native tools of this provider go out unchanged.
+
+    In strict mode the schema of the definition's receipt (``toolkit.adapters.strict``) is sent, and ``decode_strict_calls``
+    decodes what the model answers. A schema outside the provider's subset, or beyond what a request may have, is sent as it
+    is, without the flag.
+
+    :param output: the structured output of the same request, which uses some of what a request may have.
+    """
+    listed = list(definitions)
+    receipts = choose_strict(listed, strict, PROVIDER, ANTHROPIC, output)
+    program = _find_version(listed)
+    return encode_definitions(
+        listed, PROVIDER, lambda one: encode_definition(one, strict, receipts.get(one.name), program)
+    )
+
+
+def _find_version(definitions: Sequence[AnyDefinition]) -> str:
+    """The version of the tool that runs programs: the caller's own, if there is one."""
+    types = [str(one.raw.get("type")) for one in definitions if isinstance(one, NativeTool)]
+    return next((one for one in types if one.startswith(PROGRAM)), _NEWEST)
+
+
+def encode_definition(
+    definition: ToolDefinition,
+    strict: bool | None = None,
+    receipt: StrictReceipt | None = None,
+    program: str = _NEWEST,
+) -> JsonDict:
+    """One tool, without what only its metadata knows."""
+    parameters, is_strict = sent_parameters(definition, strict, receipt)
+    made: JsonDict = {"name": sent_name(definition.name), "input_schema": {"type": "object", **parameters}}
+    if definition.description:
+        made["description"] = definition.description
+    if definition.defer_loading:
+        made["defer_loading"] = True
+    made |= encode_callers(definition.callers, program)
+    return made if is_strict is None else {**made, "strict": is_strict}
+
+
+def encode_choice(choice: ToolChoice) -> Any:
+    return encode_tool_choice(choice, PROVIDER, CHOICES, lambda name: {"type": "tool", "name": sent_name(name)})
+
+
+def encode_messages(messages: Sequence[ChatMessage]) -> list[JsonDict]:
+    """The list ``messages``. Results come first in the message right after their calls, all of one turn in one message.
+
+    Media of a model's message follow in a message of a user. System texts stay where they are; ``split_system`` takes out
+    those that belong in the field ``system``.
+    """
+    return encode_turns(WRITER, _place_media(messages))
+
+
+def _place_media(messages: Sequence[ChatMessage]) -> Iterator[ChatMessage]:
+    return move_media(messages, PROVIDER, by_users=takes, in_results=takes)
+
+
+def split_system(messages: Sequence[ChatMessage]) -> tuple[str | list[JsonDict] | None, list[ChatMessage]]:
+    """What goes into the field ``system``, and the other messages.
+
+    Only system texts at the front go there. One later in the conversation stays in its place, as newer models want it
+    (older ones refuse it).
+    """
+    contents: list[str | list[JsonDict]] = []
+    placed = list(_place_media(messages))
+    for message in placed:
+        if not isinstance(message, TextMessage) or message.role != "system":
+            break
+        contents.append(encode_content(WRITER, message.content, provider_metadata(message.metadata, PROVIDER)))
+    rest = placed[len(contents) :]
+    if len(contents) == 1:
+        return contents[0], rest
+    lists = [[_encode_text(content)] if isinstance(content, str) else content for content in contents]
+    return [block for blocks in lists for block in blocks] or None, rest
+
+
+def sent_name(name: str) -> str:
+    """The name of a tool as this provider accepts it."""
+    return provider_name(name, _NAME)
+
+
+def _sent_id(id: str) -> str:
+    return provider_name(id, _ID)
+
+
+def _encode_text(text: str) -> JsonDict:
+    return {"type": "text", "text": text}
+
+
+def _encode_call(call: ToolCall) -> JsonDict:
+    return {"type": "tool_use", "id": call.id, "name": sent_name(call.name), "input": call_input(call)}
+
+
+def _encode_result(result: ToolResult, kept: JsonDict) -> JsonDict:
+    content: Any = result_blocks(result)
+    if content is None:
+        content = compact(plain(result.value)) if result.kind == "data" else str(result.value)
+    made = {
+        "type": "tool_result",
+        "tool_use_id": result.tool_call_id,
+        "content": encode_content(WRITER, content, kept),
+    }
+    return {**made, "is_error": True} if result.kind == "error" else made
+
+
+WRITER: Final = BlockWriter(
+    provider=PROVIDER,
+    id=_sent_id,
+    text=_encode_text,
+    part=encode_part,
+    call=_encode_call,
+    result=_encode_result,
+    about_text=frozenset({"citations"}),
+    bare_text=True,
+    alternating=False,
+)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Decodes the JSON of Anthropic's messages, or the SDK's objects, into the neutral format.
 
 # What a caller may want to know about an answer, or must send with the next request (the container).
 _KEPT: Final = ("id", "model", "stop_sequence", "stop_details", "container", "context_management", "usage")
@@ -175,3 +406,36 @@ def _decode_result(block: JsonDict, names: Mapping[str, str]) -> tuple[ToolResul
 READER: Final = BlockReader(
     writer=WRITER, text=_decode_text, part=decode_part, call=_decode_call, result=_decode_result
 )
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Breakpoints of Anthropic's prompt cache.
+
+_MARK: Final = {"type": "ephemeral"}
+# Blocks that take a breakpoint; thinking does not, and an empty text is refused with one.
+_BLOCKS: Final = frozenset({"text", "image", "document", "tool_use", "tool_result"})
+
+
+def add_breakpoints(request: JsonDict, points: Sequence[CachePoint]) -> None:
+    """Marks the last tool, the end of the system text and the end of the last message, as far as the request has them."""
+    if "tools" in points:
+        # A tool that is loaded later is not in the prompt.
+        shown = [tool for tool in request.get("tools", ()) if not tool.get("defer_loading")]
+        if shown:
+            shown[-1].setdefault("cache_control", dict(_MARK))
+    if "system" in points and request.get("system"):
+        request["system"] = _marked(request["system"])
+    if "messages" in points and request["messages"]:
+        last = request["messages"][-1]
+        request["messages"] = [*request["messages"][:-1], {**last, "content": _marked(last["content"])}]
+
+
+def _marked(content: str | list[JsonDict]) -> str | list[JsonDict]:
+    """The content with a breakpoint at its last block that takes one."""
+    blocks: list[JsonDict] = [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
+    for at in reversed(range(len(blocks))):
+        block = blocks[at]
+        if block.get("type") in _BLOCKS and block.get("text") != "":
+            blocks[at] = {"cache_control": dict(_MARK), **block}
+            return blocks
+    return content

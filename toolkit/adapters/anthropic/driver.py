@@ -6,29 +6,38 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from toolkit.adapters.anthropic.caching import add_breakpoints
-from toolkit.adapters.anthropic.codec import decode_response, decode_strict_calls
-from toolkit.adapters.anthropic.encode import (
+from toolkit.adapters.anthropic.codec import (
     PROGRAM,
     PROVIDER,
     WRITER,
+    add_breakpoints,
+    decode_response,
+    decode_strict_calls,
     encode_choice,
     encode_messages,
     encode_tools,
     split_system,
 )
 from toolkit.adapters.anthropic.stream import Accumulator
-from toolkit.adapters.blocks.encode import encode_call_block
-from toolkit.adapters.callers import find_program
-from toolkit.adapters.driver import Exchange, Prompt, join_messages_with_system, without_none
+from toolkit.adapters.blocks import encode_call_block
+from toolkit.adapters.driver import (
+    AsyncCountingDriver,
+    Counting,
+    CountingDriver,
+    Exchange,
+    Prompt,
+    enforced_schema,
+    join_messages_with_system,
+    select_keys,
+    without_none,
+)
 from toolkit.adapters.lossless import provider_metadata
-from toolkit.adapters.plain_json import JsonDict, plain_object, plain_text
-from toolkit.adapters.settings.structured_output import enforced_schema
+from toolkit.adapters.requests import find_program
 from toolkit.adapters.strict import ANTHROPIC
 from toolkit.adapters.strict.adapter import decode_strict_result
-from toolkit.adapters.token_counting import AsyncCountingDriver, Counting, CountingDriver, select_keys
+from toolkit.adapters.values import JsonDict, plain_object, plain_text
 from toolkit.wire.call import ToolCall
-from toolkit.wire.choice import NativeChoice
+from toolkit.wire.definition import NativeChoice
 from toolkit.wire.message import AssistantToolCallMessage, ChatMessage
 from toolkit.wire.query import QueryOptions, QueryResult, ReasoningEffort
 

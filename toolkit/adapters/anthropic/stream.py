@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from toolkit.adapters.answers.query_results import end_stream_early
-from toolkit.adapters.answers.surrogates import mend, mend_text
-from toolkit.adapters.anthropic.codec import build_result, decode_usage
-from toolkit.adapters.anthropic.encode import PROVIDER
-from toolkit.adapters.blocks.stream import BlocksInPieces, GrowingBlock
-from toolkit.adapters.plain_json import JsonDict
-from toolkit.adapters.streaming.answer import StreamedAnswer
-from toolkit.adapters.values import compact, parse_object
+from toolkit.adapters.answers import end_stream_early
+from toolkit.adapters.anthropic.codec import PROVIDER, build_result, decode_usage
+from toolkit.adapters.blocks import BlocksInPieces, GrowingBlock
+from toolkit.adapters.streaming import StreamedAnswer
+from toolkit.adapters.values import JsonDict, compact, mend, mend_text, parse_object
 from toolkit.wire.query import QueryResult
 
 _TEXT: Final = {"type": "text", "text": ""}

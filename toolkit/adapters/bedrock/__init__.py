@@ -5,16 +5,19 @@
 {'json': {'type': 'object'}}
 """
 
-from toolkit.adapters.bedrock.boto3_bytes import boto3_messages
 from toolkit.adapters.bedrock.codec import (
+    boto3_messages,
     decode_choice,
     decode_messages,
     decode_response,
     decode_strict_calls,
     decode_system,
     decode_tools,
+    encode_choice,
+    encode_messages,
+    encode_tools,
+    split_system,
 )
-from toolkit.adapters.bedrock.encode import encode_choice, encode_messages, encode_tools, split_system
 from toolkit.adapters.bedrock.stream import Accumulator
 
 __all__ = [

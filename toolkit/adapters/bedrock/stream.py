@@ -5,14 +5,11 @@ from __future__ import annotations
 import base64
 from typing import Any, Final
 
-from toolkit.adapters.answers.query_results import end_stream_early
-from toolkit.adapters.answers.surrogates import mend, mend_text
-from toolkit.adapters.bedrock.codec import build_result, decode_usage
-from toolkit.adapters.bedrock.encode import PROVIDER
-from toolkit.adapters.blocks.stream import BlocksInPieces, GrowingBlock
-from toolkit.adapters.plain_json import JsonDict, plain_list, plain_object
-from toolkit.adapters.streaming.answer import StreamedAnswer
-from toolkit.adapters.values import compact, parse_object
+from toolkit.adapters.answers import end_stream_early
+from toolkit.adapters.bedrock.codec import PROVIDER, build_result, decode_usage
+from toolkit.adapters.blocks import BlocksInPieces, GrowingBlock
+from toolkit.adapters.streaming import StreamedAnswer
+from toolkit.adapters.values import JsonDict, compact, mend, mend_text, parse_object, plain_list, plain_object
 from toolkit.wire.query import QueryResult
 
 # Events are wrapped with their name, which recordings may have lost. Then a key in the event shows its name.

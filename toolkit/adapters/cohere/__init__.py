@@ -5,8 +5,15 @@
 'add'
 """
 
-from toolkit.adapters.cohere.codec import decode_choice, decode_messages, decode_response, decode_tools
-from toolkit.adapters.cohere.encode import encode_choice, encode_messages, encode_tools
+from toolkit.adapters.cohere.codec import (
+    decode_choice,
+    decode_messages,
+    decode_response,
+    decode_tools,
+    encode_choice,
+    encode_messages,
+    encode_tools,
+)
 from toolkit.adapters.cohere.stream import Accumulator
 
 __all__ = [

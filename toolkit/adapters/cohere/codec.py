@@ -1,29 +1,174 @@
-"""Decodes the JSON of Cohere's v2 chat, or the SDK's objects, into the neutral format."""
+"""Encodes the neutral format as the JSON of Cohere's v2 chat."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NoReturn
 
-from toolkit.adapters.answers.finish_reasons import COHERE, choose_finish_reason
-from toolkit.adapters.answers.query_results import count, error_result, keep_usage
-from toolkit.adapters.answers.surrogates import mend
-from toolkit.adapters.cohere.content import decode_parts, decode_text
-from toolkit.adapters.cohere.encode import CHOICES, PROVIDER, encode_call, encode_definition, encode_message
-from toolkit.adapters.conversation import decode_with_call_names
-from toolkit.adapters.lossless import has_native_parts, keep_difference
-from toolkit.adapters.media.moved import IN_PLACE
-from toolkit.adapters.plain_json import JsonDict, plain_object, plain_objects, plain_text
-from toolkit.adapters.requests import decode_definitions, decode_function
-from toolkit.adapters.streaming.calls import refuse_last
-from toolkit.adapters.tool_choice import decode_tool_choice
-from toolkit.adapters.values import call_from_text
-from toolkit.wire.call import ToolCall
-from toolkit.wire.choice import ToolChoice
-from toolkit.wire.definition import AnyDefinition
+from toolkit.adapters.answers import COHERE, choose_finish_reason, count, error_result, keep_usage
+from toolkit.adapters.history import decode_with_call_names
+from toolkit.adapters.lossless import (
+    has_native_parts,
+    insert_native_parts,
+    keep_difference,
+    keep_native_parts,
+    keep_parts,
+    provider_metadata,
+    restore,
+    restore_parts,
+)
+from toolkit.adapters.media import COMMON_IMAGES, IN_PLACE, is_web_url, media_type, move_media, never, stand_in
+from toolkit.adapters.openai_chat.codec import decode_part
+from toolkit.adapters.openai_chat.codec import encode_part as encode_image
+from toolkit.adapters.requests import (
+    OPENAI_NAME,
+    ChoiceTable,
+    decode_definitions,
+    decode_function,
+    decode_tool_choice,
+    encode_definitions,
+    encode_function,
+    encode_tool_choice,
+    provider_name,
+)
+from toolkit.adapters.streaming import refuse_last
+from toolkit.adapters.values import (
+    JsonDict,
+    arguments_text,
+    call_from_text,
+    mend,
+    plain_object,
+    plain_objects,
+    plain_text,
+    result_blocks,
+    result_text,
+)
+from toolkit.wire.call import ToolCall, ToolResult
+from toolkit.wire.content import ContentBlock
+from toolkit.wire.definition import AnyDefinition, ToolChoice, ToolDefinition
 from toolkit.wire.message import AssistantToolCallMessage, ChatMessage, Role, TextMessage, ToolResultMessage
 from toolkit.wire.query import QueryResult, Reasoning, Usage
-from toolkit.wire.result import ToolResult
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Content parts of Cohere's chat: text and images, both ways. Native parts (thinking, documents) keep their places.
+
+
+def encode_parts(blocks: Sequence[ContentBlock], kept: JsonDict) -> list[JsonDict]:
+    """Parts for blocks, with native parts and whatever else came with each part put back."""
+    return restore_parts([_encode_part(block) for block in blocks], kept)
+
+
+def decode_parts(parts: Sequence[JsonDict]) -> tuple[list[ContentBlock], JsonDict]:
+    """Blocks for parts, and what must be kept to write the same parts again."""
+    blocks = [decode_part(part) if _is_readable(part) else None for part in parts]
+    kept = keep_parts(parts, [None if block is None else _encode_part(block) for block in blocks])
+    return [block for block in blocks if block is not None], kept
+
+
+def _is_readable(part: object) -> bool:
+    return isinstance(part, dict) and part.get("type") in ("text", "image_url")
+
+
+def _is_text(part: object) -> bool:
+    return isinstance(part, dict) and part.get("type") == "text" and isinstance(part.get("text"), str)
+
+
+def encode_text(text: str, kept: JsonDict) -> Any:
+    """A model's text: a list of parts if it came as one, else the text itself."""
+    if not has_native_parts(kept) and not kept.get("is_list"):
+        return text
+    return insert_native_parts([{"type": "text", "text": text}] if text else [], kept)
+
+
+def decode_text(content: object) -> tuple[str, JsonDict]:
+    """A model's text, and what must be kept of the parts around it."""
+    if not isinstance(content, list):
+        return (content if isinstance(content, str) else ""), {}
+    natives = {place: part for place, part in enumerate(content) if not _is_text(part)}
+    text = "".join(part["text"] for part in content if _is_text(part))
+    return text, {"is_list": True, **keep_native_parts(natives)}
+
+
+def takes(block: ContentBlock) -> bool:
+    """Whether a user's message takes this block of media."""
+    if block.type != "image" or block.file_id is not None:
+        return False
+    return media_type(block) in COMMON_IMAGES and (block.data is not None or is_web_url(block))
+
+
+def _encode_part(block: ContentBlock) -> JsonDict:
+    if block.text is not None:
+        return {"type": "text", "text": block.text}
+    return encode_image(block) if takes(block) else {"type": "text", "text": stand_in(block)}
+
+
+PROVIDER: Final = "cohere"
+CHOICES: Final[ChoiceTable] = {"auto": None, "none": "NONE", "required": "REQUIRED"}
+
+
+def _sent_name(name: str) -> str:
+    return provider_name(name, OPENAI_NAME)
+
+
+def encode_tools(definitions: Iterable[AnyDefinition], strict: bool | None = None) -> list[JsonDict]:
+    """Cohere's strict mode is a field of the whole request, ``strict_tools``, and is not set here."""
+    return encode_definitions(definitions, PROVIDER, encode_definition)
+
+
+def encode_definition(definition: ToolDefinition) -> JsonDict:
+    """One tool, without what only its metadata knows."""
+    return encode_function(_sent_name(definition.name), definition, definition.parameters)
+
+
+def encode_choice(choice: ToolChoice) -> Any:
+    """None for ``auto``: leave the field out then. Cohere cannot require one tool by name."""
+    return encode_tool_choice(choice, PROVIDER, CHOICES, _refuse_named_choice)
+
+
+def _refuse_named_choice(name: str) -> NoReturn:
+    raise ValueError(f"Cohere cannot require one tool by name; send {name!r} alone, with tool_choice='required'")
+
+
+def encode_messages(messages: Sequence[ChatMessage]) -> list[JsonDict]:
+    """The list ``messages``. Only users' messages take images: those of other messages follow in one of a user."""
+    placed = move_media(messages, PROVIDER, by_users=takes, in_results=never)
+    return [restore(encode_message(message), provider_metadata(message.metadata, PROVIDER)) for message in placed]
+
+
+def encode_message(message: ChatMessage) -> JsonDict:
+    """One message, without the difference stored in its metadata."""
+    kept = provider_metadata(message.metadata, PROVIDER)
+    if isinstance(message, AssistantToolCallMessage):
+        return _encode_turn(message, kept)
+    if isinstance(message, TextMessage):
+        said = message.content
+        content = encode_text(said, kept) if isinstance(said, str) else encode_parts(said, kept)
+        return {"role": message.role, "content": content}
+    result = message.result
+    blocks = result_blocks(result)
+    result_content = result_text(result) if blocks is None else encode_parts(blocks, kept)
+    return {"role": "tool", "tool_call_id": result.tool_call_id, "content": result_content}
+
+
+def _encode_turn(message: AssistantToolCallMessage, kept: JsonDict) -> JsonDict:
+    """A message with calls. The model's plan, which is thinking and not text, is sent back with them."""
+    made: JsonDict = {"role": "assistant"}
+    if message.content or kept.get("is_list"):
+        made["content"] = encode_text(message.content, kept)
+    if "tool_plan" in kept:
+        made["tool_plan"] = kept["tool_plan"]
+    return {**made, "tool_calls": [encode_call(call) for call in message.tool_calls]}
+
+
+def encode_call(call: ToolCall) -> JsonDict:
+    function = {"name": _sent_name(call.name), "arguments": arguments_text(call)}
+    made: JsonDict = {"id": call.id, "type": "function", "function": function}
+    whole: JsonDict = restore(made, provider_metadata(call.metadata, PROVIDER))
+    return whole
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Decodes the JSON of Cohere's v2 chat, or the SDK's objects, into the neutral format.
 
 _ROLES: Final[dict[str, Role]] = {"system": "system", "user": "user", "assistant": "assistant"}
 

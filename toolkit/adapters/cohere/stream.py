@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolkit.adapters.answers.query_results import end_stream_early
-from toolkit.adapters.answers.surrogates import mend
-from toolkit.adapters.cohere.codec import build_result, decode_usage
-from toolkit.adapters.cohere.encode import PROVIDER, encode_call
+from toolkit.adapters.answers import end_stream_early
+from toolkit.adapters.cohere.codec import PROVIDER, build_result, decode_usage, encode_call
 from toolkit.adapters.lossless import keep_difference
-from toolkit.adapters.plain_json import JsonDict
-from toolkit.adapters.streaming.answer import StreamedAnswer
-from toolkit.adapters.streaming.calls import CallPiece, CallsInPieces, GrowingCall, keep_earlier, refuse_unfinished
+from toolkit.adapters.streaming import (
+    CallPiece,
+    CallsInPieces,
+    GrowingCall,
+    StreamedAnswer,
+    keep_earlier,
+    refuse_unfinished,
+)
+from toolkit.adapters.values import JsonDict, mend
 from toolkit.wire.call import ToolCall
 from toolkit.wire.query import QueryResult
 

@@ -5,9 +5,17 @@
 'add'
 """
 
-from toolkit.adapters.gemini.codec import decode_choice, decode_messages, decode_response, decode_tools
+from toolkit.adapters.gemini.codec import (
+    decode_choice,
+    decode_messages,
+    decode_response,
+    decode_tools,
+    encode_choice,
+    encode_messages,
+    encode_tools,
+    split_system,
+)
 from toolkit.adapters.gemini.driver import AsyncGeminiDriver, GeminiDriver
-from toolkit.adapters.gemini.encode import encode_choice, encode_messages, encode_tools, split_system
 from toolkit.adapters.gemini.stream import Accumulator
 
 __all__ = [

@@ -8,12 +8,26 @@ from functools import partial
 from inspect import isasyncgen
 from typing import TYPE_CHECKING, Any, Final
 
-from toolkit.adapters.driver import Exchange, Prompt, join_messages_with_system, without_none
-from toolkit.adapters.gemini.codec import decode_response
-from toolkit.adapters.gemini.encode import encode_choice, encode_messages, encode_tools, is_older, message_text
+from toolkit.adapters.driver import (
+    AsyncCountingDriver,
+    Counting,
+    CountingDriver,
+    Exchange,
+    Prompt,
+    join_messages_with_system,
+    select_keys,
+    without_none,
+)
+from toolkit.adapters.gemini.codec import (
+    decode_response,
+    encode_choice,
+    encode_messages,
+    encode_tools,
+    is_older,
+    message_text,
+)
 from toolkit.adapters.gemini.stream import Accumulator
-from toolkit.adapters.plain_json import JsonDict
-from toolkit.adapters.token_counting import AsyncCountingDriver, Counting, CountingDriver, select_keys
+from toolkit.adapters.values import JsonDict
 from toolkit.wire.message import TextMessage
 from toolkit.wire.query import QueryOptions, ReasoningEffort
 

@@ -17,11 +17,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
-from toolkit.adapters.plain_json import JsonDict
-from toolkit.adapters.values import compact
-from toolkit.jsonschema.keywords import DEFINITIONS, IDENTIFIERS, UNIONS
-from toolkit.jsonschema.pointer import join_pointer
-from toolkit.schema.keywords import References
+from toolkit.adapters.values import JsonDict, compact
+from toolkit.schema.keywords import DEFINITIONS, IDENTIFIERS, UNIONS, References, join_pointer
 
 _KEPT: Final = frozenset({
     "format", "title", "description", "nullable", "minItems", "maxItems", "required", "minProperties", "maxProperties",

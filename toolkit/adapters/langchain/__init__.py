@@ -8,13 +8,16 @@ There is no driver: a LangChain chat model already is one.
 """
 
 from toolkit.adapters.langchain.codec import (
+    as_langchain_messages,
     decode_choice,
     decode_messages,
     decode_response,
     decode_strict_calls,
     decode_tools,
+    encode_choice,
+    encode_messages,
+    encode_tools,
 )
-from toolkit.adapters.langchain.encode import as_langchain_messages, encode_choice, encode_messages, encode_tools
 from toolkit.adapters.langchain.stream import Accumulator
 from toolkit.adapters.langchain.tools import as_langchain_tools, from_langchain_tools
 

@@ -6,22 +6,20 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, Final
 
-from toolkit.adapters.answers.query_results import end_stream_early, join_pieces
-from toolkit.adapters.answers.surrogates import mend
+from toolkit.adapters.answers import end_stream_early, join_pieces
 from toolkit.adapters.langchain.codec import (
+    PROVIDER,
     build_result,
+    content_text,
     decode_finish_reason,
     decode_reasoning,
     decode_usage,
+    feed_content,
     message_json,
 )
-from toolkit.adapters.langchain.content import content_text, feed_content
-from toolkit.adapters.langchain.encode import PROVIDER
 from toolkit.adapters.lossless import provider_metadata
-from toolkit.adapters.plain_json import JsonDict, plain
-from toolkit.adapters.streaming.answer import StreamedAnswer
-from toolkit.adapters.streaming.calls import CallPiece, CallsInPieces, refuse_last, refuse_unfinished
-from toolkit.adapters.values import compact
+from toolkit.adapters.streaming import CallPiece, CallsInPieces, StreamedAnswer, refuse_last, refuse_unfinished
+from toolkit.adapters.values import JsonDict, compact, mend, plain
 from toolkit.wire.query import QueryResult
 
 # Copies of the calls that some integrations add.

@@ -9,15 +9,12 @@ from copy import deepcopy
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
-from toolkit.adapters.langchain.codec import message_json
-from toolkit.adapters.langchain.content import content_text, decode_blocks
-from toolkit.adapters.langchain.encode import result_content
+from toolkit.adapters.langchain.codec import content_text, decode_blocks, message_json, result_content
 from toolkit.adapters.lossless import has_native_parts
-from toolkit.adapters.plain_json import JsonDict
+from toolkit.adapters.values import JsonDict
 from toolkit.errors import SetupError, ToolFailed
-from toolkit.wire.call import ToolCall
+from toolkit.wire.call import ToolCall, ToolResult
 from toolkit.wire.definition import ToolDefinition
-from toolkit.wire.result import ToolResult
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -25,8 +22,8 @@ if TYPE_CHECKING:
     from langchain_core.tools import BaseTool, StructuredTool
     from pydantic import BaseModel
 
-    from toolkit.runtime.catalog.pack import Pack
-    from toolkit.runtime.functions.define import FunctionTool, PermissionNeeds
+    from toolkit.runtime.functions import FunctionTool, PermissionNeeds
+    from toolkit.runtime.packs import Pack
     from toolkit.runtime.tool_context import ToolContext
 
 
@@ -113,13 +110,13 @@ def from_langchain_tools(tools: Iterable[BaseTool], *, permissions: PermissionNe
     They are not sandboxed: their code can do whatever it could before, and the policy decides only whether they run. So
     declare in ``permissions`` what they may touch. They never run in parallel with other calls.
     """
-    from toolkit.runtime.catalog.pack import Pack
+    from toolkit.runtime.packs import Pack
 
     return Pack(tools=[_function_tool(tool, permissions) for tool in tools])
 
 
 def _function_tool(tool: BaseTool, permissions: PermissionNeeds) -> FunctionTool[..., Any]:
-    from toolkit.runtime.functions.define import FunctionTool
+    from toolkit.runtime.functions import FunctionTool
     from toolkit.runtime.tool_context import ToolContext
 
     def run(args: Any, ctx: ToolContext) -> Any:

@@ -5,9 +5,16 @@
 'add'
 """
 
-from toolkit.adapters.ollama.codec import decode_choice, decode_messages, decode_response, decode_tools
+from toolkit.adapters.ollama.codec import (
+    decode_choice,
+    decode_messages,
+    decode_response,
+    decode_tools,
+    encode_choice,
+    encode_messages,
+    encode_tools,
+)
 from toolkit.adapters.ollama.driver import AsyncOllamaDriver, OllamaDriver
-from toolkit.adapters.ollama.encode import encode_choice, encode_messages, encode_tools
 from toolkit.adapters.ollama.stream import Accumulator
 
 __all__ = [

@@ -1,24 +1,151 @@
-"""Decodes Ollama's chat messages, or the client's objects, into the neutral format."""
+"""Encodes the neutral format as Ollama's chat messages. They have no ids: results are matched by tool and order."""
 
 from __future__ import annotations
 
-from typing import Final
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
 
-from toolkit.adapters.answers.finish_reasons import OLLAMA, choose_finish_reason
-from toolkit.adapters.answers.query_results import count, error_result
-from toolkit.adapters.answers.surrogates import mend
-from toolkit.adapters.lossless import keep_difference
-from toolkit.adapters.ollama.content import decode_images
-from toolkit.adapters.ollama.encode import PROVIDER, encode_call, encode_definition, encode_message
-from toolkit.adapters.plain_json import JsonDict, plain, plain_object, plain_objects, plain_text
-from toolkit.adapters.provider_names import MADE_ID
-from toolkit.adapters.requests import decode_definitions, decode_function
-from toolkit.wire.call import ToolCall
-from toolkit.wire.choice import NativeChoice, ToolChoice
-from toolkit.wire.definition import AnyDefinition, ToolDefinition
+from toolkit.adapters.answers import OLLAMA, choose_finish_reason, count, error_result
+from toolkit.adapters.history import group_results
+from toolkit.adapters.lossless import keep_difference, provider_metadata, restore
+from toolkit.adapters.media import COMMON_IMAGES, media_type, stand_in
+from toolkit.adapters.requests import (
+    MADE_ID,
+    decode_definitions,
+    decode_function,
+    encode_definitions,
+    encode_function,
+    own_native,
+    provider_name,
+)
+from toolkit.adapters.values import (
+    JsonDict,
+    mend,
+    plain,
+    plain_list,
+    plain_object,
+    plain_objects,
+    plain_text,
+    result_blocks,
+    result_text,
+)
+from toolkit.wire.call import ToolCall, ToolResult
+from toolkit.wire.content import ContentBlock
+from toolkit.wire.definition import AnyDefinition, NativeChoice, ToolChoice, ToolDefinition
 from toolkit.wire.message import AssistantToolCallMessage, ChatMessage, Role, TextMessage, ToolResultMessage
 from toolkit.wire.query import QueryResult, Reasoning, Usage
-from toolkit.wire.result import ToolResult
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Content of Ollama's messages, both ways: one text, and images as base64 data next to it.
+
+
+def encode_blocks(blocks: Sequence[ContentBlock]) -> tuple[str, list[str]]:
+    """The text and the images of blocks. Ollama takes nothing else; texts and notes stand in for other media."""
+    texts, images, notes = [], [], []
+    for block in blocks:
+        if block.text is not None:
+            texts.append(block.text)
+        elif block.type == "image" and block.data is not None and media_type(block) in COMMON_IMAGES:
+            images.append(block.data)
+        else:
+            notes.append(stand_in(block))
+    text = "".join(texts)
+    return "\n".join([text, *notes] if text else notes), images
+
+
+def decode_images(raw: JsonDict) -> list[ContentBlock]:
+    """The text and the images of a message as blocks; none if it has no images."""
+    images = [ContentBlock("image", data=image) for image in plain_list(raw.get("images")) if isinstance(image, str)]
+    text = plain_text(raw.get("content"))
+    lead = [ContentBlock("text", text=text)] if text and images else []
+    return [*lead, *images]
+
+
+PROVIDER: Final = "ollama"
+_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+
+
+def _sent_name(name: str) -> str:
+    return provider_name(name, _NAME)
+
+
+def encode_tools(definitions: Iterable[AnyDefinition], strict: bool | None = None) -> list[JsonDict]:
+    """Ollama has no strict mode."""
+    return encode_definitions(definitions, PROVIDER, encode_definition)
+
+
+def encode_definition(definition: ToolDefinition) -> JsonDict:
+    """One tool, without what only its metadata knows."""
+    return encode_function(_sent_name(definition.name), definition, definition.parameters)
+
+
+def encode_choice(choice: ToolChoice) -> Any:
+    """Ollama always lets the model choose. For ``none``, send no tools; nothing else can be expressed."""
+    if isinstance(choice, NativeChoice):
+        return own_native(choice, PROVIDER)
+    if choice in ("auto", "none"):
+        return None
+    raise ValueError("Ollama cannot require a tool call; use tool_choice='auto', or send only the tool to be called")
+
+
+def encode_messages(messages: Sequence[ChatMessage]) -> list[JsonDict]:
+    return [
+        restore(encode_message(message), provider_metadata(message.metadata, PROVIDER))
+        for message in _order_results(messages)
+    ]
+
+
+def encode_message(message: ChatMessage) -> JsonDict:
+    """One message, without the difference stored in its metadata."""
+    if isinstance(message, ToolResultMessage):
+        result = message.result
+        blocks = result_blocks(result)
+        content, images = (str(result_text(result)), []) if blocks is None else encode_blocks(blocks)
+        made: JsonDict = {"role": "tool", "content": content, "tool_name": _sent_name(result.name)}
+        return {**made, "images": images} if images else made
+    kept = provider_metadata(message.metadata, PROVIDER)
+    extra = {"thinking": kept["thinking"]} if "thinking" in kept else {}
+    if isinstance(message, AssistantToolCallMessage):
+        calls = [encode_call(call) for call in message.tool_calls]
+        return {"role": "assistant", "content": message.content, **extra, "tool_calls": calls}
+    if isinstance(message.content, str):
+        return {"role": message.role, "content": message.content, **extra}
+    content, images = encode_blocks(message.content)
+    return {"role": message.role, "content": content, **extra, **({"images": images} if images else {})}
+
+
+def encode_call(call: ToolCall) -> JsonDict:
+    made: JsonDict = {"function": {"name": _sent_name(call.name), "arguments": call.arguments}}
+    whole: JsonDict = restore(made, provider_metadata(call.metadata, PROVIDER))
+    return whole
+
+
+def _order_results(messages: Sequence[ChatMessage]) -> Iterator[ChatMessage]:
+    """The messages with the results of a turn in the order of its calls, which is all that Ollama goes by."""
+    for message, results in group_results(messages):
+        if message is not None:
+            yield message
+        calls = message.tool_calls if isinstance(message, AssistantToolCallMessage) else ()
+        yield from _order_by_calls(calls, results)
+
+
+def _order_by_calls(calls: Sequence[ToolCall], results: list[ToolResultMessage]) -> list[ToolResultMessage]:
+    places = {call.id: place for place, call in enumerate(calls)}
+    answered = {message.result.tool_call_id for message in results}
+    for call in calls:
+        same = [other for other in calls if other.name == call.name]
+        missing = [other for other in same if other.id not in answered]
+        if results and missing and len(missing) < len(same):
+            raise ValueError(
+                f"{call.name!r} was called {len(same)} times and {len(missing)} results are missing; Ollama has no ids "
+                "to tell which result belongs to which call; repair the history first (repair_history)"
+            )
+    return sorted(results, key=lambda message: places.get(message.result.tool_call_id, len(places)))
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Decodes Ollama's chat messages, or the client's objects, into the neutral format.
 
 _ROLES: Final[dict[str, Role]] = {"system": "system", "user": "user", "assistant": "assistant"}
 # Durations, in nanoseconds.

@@ -15,10 +15,9 @@ from toolkit.adapters.driver import (
     join_messages_with_system,
     without_none,
 )
-from toolkit.adapters.ollama.codec import decode_response
-from toolkit.adapters.ollama.encode import encode_choice, encode_messages, encode_tools
+from toolkit.adapters.ollama.codec import decode_response, encode_choice, encode_messages, encode_tools
 from toolkit.adapters.ollama.stream import Accumulator
-from toolkit.adapters.plain_json import JsonDict
+from toolkit.adapters.values import JsonDict
 from toolkit.wire.query import QueryOptions, ReasoningEffort
 
 if TYPE_CHECKING:

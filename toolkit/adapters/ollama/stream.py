@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from toolkit.adapters.answers.query_results import count, end_stream_early
-from toolkit.adapters.ollama.codec import decode_response
-from toolkit.adapters.ollama.encode import PROVIDER
-from toolkit.adapters.plain_json import JsonDict
-from toolkit.adapters.streaming.answer import StreamedAnswer
+from toolkit.adapters.answers import count, end_stream_early
+from toolkit.adapters.ollama.codec import PROVIDER, decode_response
+from toolkit.adapters.streaming import StreamedAnswer
+from toolkit.adapters.values import JsonDict
 from toolkit.wire.query import QueryResult, Usage
 
 

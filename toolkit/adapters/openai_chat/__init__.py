@@ -11,9 +11,11 @@ from toolkit.adapters.openai_chat.codec import (
     decode_response,
     decode_strict_calls,
     decode_tools,
+    encode_choice,
+    encode_messages,
+    encode_tools,
 )
 from toolkit.adapters.openai_chat.driver import AsyncOpenAIChatDriver, OpenAIChatDriver
-from toolkit.adapters.openai_chat.encode import encode_choice, encode_messages, encode_tools
 from toolkit.adapters.openai_chat.stream import Accumulator
 
 __all__ = [

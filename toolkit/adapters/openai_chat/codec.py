@@ -1,39 +1,258 @@
-"""Decodes the JSON of chat completions, or the SDK's objects, into the neutral format."""
+"""Encodes the neutral format as the JSON of chat completions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
-from toolkit.adapters.answers.finish_reasons import OPENAI_CHAT, choose_finish_reason, openai_error_reason
-from toolkit.adapters.answers.query_results import count, error_result, keep_usage
-from toolkit.adapters.answers.surrogates import mend
-from toolkit.adapters.conversation import decode_with_call_names
-from toolkit.adapters.lossless import keep_difference
-from toolkit.adapters.media.moved import IN_PLACE
-from toolkit.adapters.openai_chat.content import content_text, decode_parts
-from toolkit.adapters.openai_chat.encode import (
-    CHOICES,
-    PROVIDER,
-    encode_call,
-    encode_definition,
-    encode_message,
-    sent_name,
+from toolkit.adapters.answers import (
+    OPENAI_CHAT,
+    choose_finish_reason,
+    count,
+    error_result,
+    keep_usage,
+    openai_error_reason,
 )
-from toolkit.adapters.plain_json import JsonDict, plain_object, plain_objects, plain_text
-from toolkit.adapters.requests import decode_definitions, decode_strict_function
-from toolkit.adapters.streaming.calls import refuse_last
-from toolkit.adapters.strict.adapter import mark_as_sent, original_calls
+from toolkit.adapters.history import decode_with_call_names
+from toolkit.adapters.lossless import keep_difference, keep_parts, provider_metadata, restore, restore_parts
+from toolkit.adapters.media import (
+    COMMON_IMAGES,
+    IN_PLACE,
+    PDF,
+    as_text,
+    block_from_file_data,
+    block_from_url,
+    file_name,
+    is_own_file,
+    is_web_url,
+    media_type,
+    media_url,
+    move_media,
+    never,
+    stand_in,
+)
+from toolkit.adapters.requests import (
+    CUSTOM,
+    OPENAI_NAME,
+    ChoiceTable,
+    custom_input,
+    decode_definitions,
+    decode_strict_function,
+    decode_tool_choice,
+    encode_definitions,
+    encode_function,
+    encode_tool_choice,
+    function_choice,
+    function_choice_name,
+    is_custom,
+    name_arguments,
+    provider_id,
+    provider_name,
+    text_tools,
+    without_text_tools,
+)
+from toolkit.adapters.streaming import refuse_last
+from toolkit.adapters.strict.adapter import mark_as_sent, original_calls, parameters_to_send
 from toolkit.adapters.strict.rules import OPENAI
-from toolkit.adapters.text_tools import CUSTOM, name_arguments, without_text_tools
-from toolkit.adapters.tool_choice import decode_tool_choice, function_choice_name
-from toolkit.adapters.values import call_from_arguments
-from toolkit.wire.call import ToolCall
-from toolkit.wire.choice import ToolChoice
-from toolkit.wire.definition import AnyDefinition, ToolDefinition
+from toolkit.adapters.values import (
+    JsonDict,
+    arguments_text,
+    call_from_arguments,
+    mend,
+    plain_object,
+    plain_objects,
+    plain_text,
+    result_blocks,
+    result_text,
+)
+from toolkit.wire.call import ToolCall, ToolResult
+from toolkit.wire.content import ContentBlock
+from toolkit.wire.definition import AnyDefinition, ToolChoice, ToolDefinition
 from toolkit.wire.message import AssistantToolCallMessage, ChatMessage, Role, TextMessage, ToolResultMessage
 from toolkit.wire.query import FinishReason, QueryResult, Reasoning, Usage
-from toolkit.wire.result import ToolResult
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Content parts of chat completions: text, images, audio and files, both ways. Native parts keep their places.
+
+PROVIDER: Final = "openai_chat"
+OWNERS: Final = ("openai_chat", "openai_responses", "openai")
+"""Whose files OpenAI's APIs can read: they share them."""
+_AUDIO: Final = {"wav": "audio/wav", "mp3": "audio/mpeg"}
+_FORMATS: Final = {media: name for name, media in _AUDIO.items()}
+_DETAILS: Final = ("low", "high", "auto")
+
+
+def encode_parts(blocks: Sequence[ContentBlock], kept: JsonDict) -> list[JsonDict]:
+    """Parts for blocks, with native parts and whatever else came with each part put back."""
+    return restore_parts([encode_part(block) for block in blocks], kept)
+
+
+def decode_parts(parts: Sequence[JsonDict]) -> tuple[list[ContentBlock], JsonDict]:
+    """Blocks for parts, and what must be kept to write the same parts again."""
+    blocks = [decode_part(part) for part in parts]
+    kept = keep_parts(parts, [None if block is None else encode_part(block) for block in blocks])
+    return [block for block in blocks if block is not None], kept
+
+
+def content_text(content: Any) -> str:
+    """The text of a message's content, whatever its form."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    texts = [part.get("text") for part in parts if isinstance(part, dict) and part.get("type") in ("text", None)]
+    return "".join(text for text in texts if isinstance(text, str))
+
+
+def encode_part(block: ContentBlock) -> JsonDict:
+    """One block in OpenAI's form, as a user's message takes it; a text in place of media that it does not take."""
+    if block.text is not None:
+        return {"type": "text", "text": block.text}
+    media = _encode_media(block)
+    return {"type": "text", "text": stand_in(block, *OWNERS)} if media is None else media
+
+
+def takes(block: ContentBlock) -> bool:
+    """Whether a user's message takes this block of media."""
+    return _encode_media(block) is not None
+
+
+def _encode_media(block: ContentBlock) -> JsonDict | None:
+    """Of files, only PDF are taken; a document that does not say its type counts as one."""
+    kind = media_type(block)
+    if block.type == "audio":
+        form = _FORMATS.get(kind)
+        if block.data is None or form is None:
+            return None
+        return {"type": "input_audio", "input_audio": {"data": block.data, "format": form}}
+    if block.type == "image":
+        if kind not in COMMON_IMAGES or (block.data is None and not is_web_url(block)):
+            return None
+        detail = {"detail": block.detail} if block.detail is not None else {}
+        return {"type": "image_url", "image_url": {"url": media_url(block), **detail}}
+    if kind != PDF:
+        return None
+    if block.data is not None:
+        return {"type": "file", "file": {"filename": file_name(block), "file_data": media_url(block)}}
+    return {"type": "file", "file": {"file_id": block.file_id}} if is_own_file(block, *OWNERS) else None
+
+
+def read_detail(part: JsonDict) -> Any:
+    """How closely the model looks at an image, if the part says so with a word that the neutral form has."""
+    detail = part.get("detail")
+    return detail if detail in _DETAILS else None
+
+
+def decode_part(part: object) -> ContentBlock | None:
+    """The block of a part; None for a native part."""
+    if not isinstance(part, dict):
+        return None
+    kind = part.get("type")
+    if kind == "text" and isinstance(part.get("text"), str):
+        return ContentBlock("text", text=part["text"])
+    if kind == "image_url" and isinstance(part.get("image_url"), dict):
+        image = block_from_url("image", part["image_url"].get("url"))
+        return None if image is None else replace(image, detail=read_detail(part["image_url"]))
+    if kind == "input_audio" and isinstance(part.get("input_audio"), dict):
+        audio = part["input_audio"]
+        known, data = _AUDIO.get(str(audio.get("format"))), as_text(audio.get("data"))
+        return None if known is None or data is None else ContentBlock("audio", known, data=data)
+    if kind == "file" and isinstance(part.get("file"), dict):
+        file = part["file"]
+        if isinstance(file.get("file_id"), str):
+            return ContentBlock("document", file_id=file["file_id"], provider=PROVIDER)
+        document = block_from_file_data(file.get("file_data"))
+        return None if document is None else replace(document, filename=as_text(file.get("filename")))
+    return None
+
+
+_LONGEST_ID: Final = 40
+CHOICES: Final[ChoiceTable] = {"auto": "auto", "none": "none", "required": "required"}
+
+
+def sent_name(name: str) -> str:
+    """The name of a tool as this provider accepts it."""
+    return provider_name(name, OPENAI_NAME)
+
+
+def encode_tools(definitions: Iterable[AnyDefinition], strict: bool | None = None) -> list[JsonDict]:
+    """``strict`` asks for strict mode for definitions that do not say; native tools of this provider go out unchanged.
+
+    In strict mode the schema of the definition's receipt (``toolkit.adapters.strict``) is sent, and ``decode_strict_calls``
+    decodes what the model answers. A schema that strict mode cannot express is sent as it is, without strict mode.
+    """
+    return encode_definitions(definitions, PROVIDER, lambda definition: encode_definition(definition, strict))
+
+
+def encode_definition(definition: ToolDefinition, strict: bool | None = None) -> JsonDict:
+    """One tool, without what only its metadata knows."""
+    if definition.text_argument is not None:
+        return {"type": "custom", "custom": {"name": sent_name(definition.name), "description": definition.description}}
+    parameters, is_strict = parameters_to_send(definition, strict, PROVIDER)
+    return encode_function(sent_name(definition.name), definition, parameters, is_strict)
+
+
+def encode_choice(choice: ToolChoice, definitions: Iterable[AnyDefinition] = ()) -> Any:
+    """``definitions`` are the tools of the request: one that takes text is chosen in another form."""
+    texts = text_tools(definitions)
+
+    def encode_name(name: str) -> Any:
+        sent = sent_name(name)
+        return {"type": "custom", "custom": {"name": sent}} if name in texts else function_choice(sent)
+
+    return encode_tool_choice(choice, PROVIDER, CHOICES, encode_name)
+
+
+def _sent_id(id: str) -> str:
+    return provider_id(id, _LONGEST_ID)
+
+
+def encode_messages(messages: Sequence[ChatMessage]) -> list[JsonDict]:
+    """The list ``messages``. Only users' messages take media: those of other messages follow in one of a user.
+
+    Ids of other providers are shortened if they are too long, those of calls and results alike.
+    """
+    encoded: list[JsonDict] = []
+    ids: dict[str, str] = {}
+    for message in move_media(messages, PROVIDER, by_users=takes, in_results=never):
+        made: JsonDict = restore(encode_message(message), provider_metadata(message.metadata, PROVIDER))
+        if isinstance(message, AssistantToolCallMessage):
+            ids |= {call.id: encode_call(call)["id"] for call in message.tool_calls if len(call.id) > _LONGEST_ID}
+        elif isinstance(message, ToolResultMessage) and message.result.tool_call_id in ids:
+            made = {**made, "tool_call_id": ids[message.result.tool_call_id]}
+        encoded.append(made)
+    return encoded
+
+
+def encode_message(message: ChatMessage) -> JsonDict:
+    """One message, without the difference stored in its metadata."""
+    kept = provider_metadata(message.metadata, PROVIDER)
+    if isinstance(message, TextMessage):
+        content = message.content if isinstance(message.content, str) else encode_parts(message.content, kept)
+        return {"role": message.role, "content": content, **kept.get("extra", {})}
+    if isinstance(message, AssistantToolCallMessage):
+        calls = [encode_call(call) for call in message.tool_calls]
+        return {"role": "assistant", "content": message.content or None, "tool_calls": calls, **kept.get("extra", {})}
+    result = message.result
+    blocks = result_blocks(result)
+    result_content = result_text(result) if blocks is None else encode_parts(blocks, kept)
+    return {"role": "tool", "tool_call_id": result.tool_call_id, "content": result_content}
+
+
+def encode_call(call: ToolCall) -> JsonDict:
+    kept = provider_metadata(call.metadata, PROVIDER)
+    if is_custom(call, PROVIDER):
+        custom = {"name": call.name, **custom_input(call, PROVIDER)}
+        made: JsonDict = {"id": _sent_id(call.id), "type": "custom", "custom": custom}
+    else:
+        function = {"name": sent_name(call.name), "arguments": arguments_text(call)}
+        made = {"id": _sent_id(call.id), "type": "function", "function": function}
+    whole: JsonDict = restore(made, kept)
+    return whole
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Decodes the JSON of chat completions, or the SDK's objects, into the neutral format.
 
 _ROLES: Final[dict[str, Role]] = {
     "system": "system",

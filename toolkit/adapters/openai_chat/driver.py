@@ -6,7 +6,7 @@ from functools import partial
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
-from toolkit.adapters.answers.finish_reasons import openai_error_reason
+from toolkit.adapters.answers import openai_error_reason
 from toolkit.adapters.driver import (
     AsyncBaseDriver,
     BaseDriver,
@@ -15,14 +15,18 @@ from toolkit.adapters.driver import (
     join_messages_with_system,
     without_none,
 )
-from toolkit.adapters.openai_chat.codec import decode_response, decode_strict_calls
-from toolkit.adapters.openai_chat.encode import encode_choice, encode_messages, encode_tools
+from toolkit.adapters.openai_chat.codec import (
+    decode_response,
+    decode_strict_calls,
+    encode_choice,
+    encode_messages,
+    encode_tools,
+)
 from toolkit.adapters.openai_chat.stream import Accumulator
-from toolkit.adapters.plain_json import JsonDict
-from toolkit.adapters.settings.openai_caching import with_breakpoint
+from toolkit.adapters.requests import with_breakpoint
 from toolkit.adapters.strict import OPENAI
-from toolkit.adapters.strict.adapter import decode_strict_result
-from toolkit.adapters.strict.openai import encode_output
+from toolkit.adapters.strict.adapter import decode_strict_result, encode_output
+from toolkit.adapters.values import JsonDict
 from toolkit.wire.query import QueryOptions
 
 if TYPE_CHECKING:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from toolkit.adapters.answers.finish_reasons import OPENAI_CHAT
-from toolkit.adapters.answers.query_results import end_stream_early, join_pieces
-from toolkit.adapters.answers.surrogates import mend, mend_text
+from toolkit.adapters.answers import OPENAI_CHAT, end_stream_early, join_pieces
 from toolkit.adapters.lossless import keep_difference
-from toolkit.adapters.openai_chat.codec import build_result, decode_usage, reasoning_text
-from toolkit.adapters.openai_chat.encode import PROVIDER, encode_call
-from toolkit.adapters.plain_json import JsonDict
-from toolkit.adapters.streaming.answer import StreamedAnswer
-from toolkit.adapters.streaming.calls import CallPiece, CallsInPieces, GrowingCall, keep_earlier, refuse_unfinished
-from toolkit.adapters.text_tools import CUSTOM
-from toolkit.adapters.values import compact
+from toolkit.adapters.openai_chat.codec import PROVIDER, build_result, decode_usage, encode_call, reasoning_text
+from toolkit.adapters.requests import CUSTOM
+from toolkit.adapters.streaming import (
+    CallPiece,
+    CallsInPieces,
+    GrowingCall,
+    StreamedAnswer,
+    keep_earlier,
+    refuse_unfinished,
+)
+from toolkit.adapters.values import JsonDict, compact, mend, mend_text
 from toolkit.wire.call import ToolCall
 from toolkit.wire.query import QueryResult
 

@@ -11,9 +11,11 @@ from toolkit.adapters.openai_responses.codec import (
     decode_response,
     decode_strict_calls,
     decode_tools,
+    encode_choice,
+    encode_messages,
+    encode_tools,
 )
 from toolkit.adapters.openai_responses.driver import AsyncOpenAIResponsesDriver, OpenAIResponsesDriver
-from toolkit.adapters.openai_responses.encode import encode_choice, encode_messages, encode_tools
 from toolkit.adapters.openai_responses.stream import Accumulator
 
 __all__ = [

@@ -6,18 +6,31 @@ from functools import partial
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
-from toolkit.adapters.answers.finish_reasons import openai_error_reason
-from toolkit.adapters.callers import find_program
-from toolkit.adapters.driver import Exchange, Prompt, join_messages, join_messages_with_system, without_none
-from toolkit.adapters.openai_responses.codec import decode_response, decode_strict_calls
-from toolkit.adapters.openai_responses.encode import PROGRAM, encode_choice, encode_messages, encode_tools
+from toolkit.adapters.answers import openai_error_reason
+from toolkit.adapters.driver import (
+    AsyncCountingDriver,
+    Counting,
+    CountingDriver,
+    Exchange,
+    Prompt,
+    join_messages,
+    join_messages_with_system,
+    select_keys,
+    without_none,
+)
+from toolkit.adapters.openai_responses.codec import (
+    PROGRAM,
+    decode_response,
+    decode_strict_calls,
+    encode_choice,
+    encode_messages,
+    encode_tools,
+)
 from toolkit.adapters.openai_responses.stream import Accumulator
-from toolkit.adapters.plain_json import JsonDict
-from toolkit.adapters.settings.openai_caching import with_breakpoint
+from toolkit.adapters.requests import find_program, with_breakpoint
 from toolkit.adapters.strict import OPENAI
-from toolkit.adapters.strict.adapter import decode_strict_result
-from toolkit.adapters.strict.openai import encode_output
-from toolkit.adapters.token_counting import AsyncCountingDriver, Counting, CountingDriver, select_keys
+from toolkit.adapters.strict.adapter import decode_strict_result, encode_output
+from toolkit.adapters.values import JsonDict
 from toolkit.wire.query import QueryOptions
 
 if TYPE_CHECKING:

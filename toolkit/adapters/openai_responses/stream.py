@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from toolkit.adapters.answers.query_results import end_stream_early
-from toolkit.adapters.answers.surrogates import mend
+from toolkit.adapters.answers import end_stream_early
 from toolkit.adapters.openai_responses.codec import (
+    PROVIDER,
+    content_text,
     decode_call,
     decode_reasoning,
     decode_response,
     decode_usage,
+    has_refusal,
     is_call,
 )
-from toolkit.adapters.openai_responses.content import content_text
-from toolkit.adapters.openai_responses.encode import PROVIDER
-from toolkit.adapters.openai_responses.ends import has_refusal
-from toolkit.adapters.plain_json import JsonDict, plain_text
-from toolkit.adapters.streaming.answer import StreamedAnswer
-from toolkit.adapters.streaming.calls import UNFINISHED_TEXT
+from toolkit.adapters.streaming import UNFINISHED_TEXT, StreamedAnswer
+from toolkit.adapters.values import JsonDict, mend, plain_text
 from toolkit.wire.query import QueryResult
 
 _FIRST: Final = frozenset({"response.created", "response.queued", "response.in_progress"})

@@ -8,15 +8,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from toolkit.adapters.lossless import forget_difference, keep_difference
-from toolkit.adapters.plain_json import JsonDict
-from toolkit.adapters.requests import wants_strict
+from toolkit.adapters.requests import OPENAI_NAME, provider_name, wants_strict
 from toolkit.adapters.strict.check import check_strict, request_share
 from toolkit.adapters.strict.receipt import Problem, StrictReceipt
-from toolkit.adapters.strict.rules import StrictRules
+from toolkit.adapters.strict.rules import OPENAI, StrictRules
 from toolkit.adapters.strict.transform import to_strict
+from toolkit.adapters.values import JsonDict
 from toolkit.wire.call import ToolCall
-from toolkit.wire.definition import AnyDefinition, ToolDefinition
-from toolkit.wire.output import OutputSchema
+from toolkit.wire.definition import AnyDefinition, OutputSchema, ToolDefinition
 from toolkit.wire.query import QueryOptions, QueryResult
 
 _AS_SENT = "as_sent"
@@ -207,3 +206,25 @@ def _refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> JsonDict:
 
 def _refuse_constant(word: str) -> Any:
     raise ValueError(f"{word} is not JSON")
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Strict mode in the adapters that send OpenAI's form, which are OpenAI's two and LangChain's.
+
+
+def parameters_to_send(definition: ToolDefinition, strict: bool | None, provider: str) -> tuple[JsonDict, bool | None]:
+    """The schema to send, and the value of ``strict`` to send with it; None if strict mode was not asked for."""
+    receipt = strict_receipt(definition, strict, provider, OPENAI)
+    if receipt is None:
+        return definition.parameters, wants_strict(definition, strict)
+    return receipt.schema, receipt.is_strict
+
+
+def encode_output(output: OutputSchema) -> JsonDict:
+    """The schema of a structured output. One that strict mode cannot carry is sent without it."""
+    receipt = to_strict(output.schema, OPENAI)
+    return {
+        "name": provider_name(output.name, OPENAI_NAME),
+        "schema": receipt.schema,
+        "strict": receipt.is_strict,
+    }

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from toolkit.adapters.plain_json import JsonDict
 from toolkit.adapters.strict.receipt import Problem
 from toolkit.adapters.strict.rules import ANNOTATIONS, ANYWHERE, OPENAI, StrictRules
-from toolkit.jsonschema.pointer import find_at, join_pointer, split_pointer
-from toolkit.jsonschema.types import TYPES, types_of
-from toolkit.jsonschema.values import has_type
-from toolkit.schema.keywords import References
+from toolkit.adapters.values import JsonDict
+from toolkit.schema.accepts import has_type
+from toolkit.schema.keywords import TYPES, References, find_at, join_pointer, split_pointer, types_of
 
 MAX_FOUND: Final = 100
 MAX_DEPTH: Final = 64

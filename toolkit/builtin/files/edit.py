@@ -9,21 +9,26 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from toolkit.builtin.edit.failure import ambiguous, not_found, unexpected_count
-from toolkit.builtin.edit.rewrite import rewrite
-from toolkit.builtin.files.open_with_hint import open_file
-from toolkit.builtin.files.replacement import Matches, find_by_lines, find_exact
+from toolkit.builtin.files.replacement import (
+    Matches,
+    ambiguous,
+    find_by_lines,
+    find_exact,
+    not_found,
+    rewrite,
+    unexpected_count,
+)
 from toolkit.builtin.files.whole_file import (
     MAX_BYTES,
     WholeFile,
     check_expected,
     decode_text,
     encode_text,
+    open_file,
     read_whole,
     refuse_mixed_encodings,
 )
-from toolkit.builtin.text.counts import format_count
-from toolkit.builtin.text.diff import brief_diff, unified_diff, visible_diff
+from toolkit.builtin.text.diff import brief_diff, format_count, unified_diff, visible_diff
 from toolkit.errors import InvalidArguments, ToolFailed, ToolkitError
 from toolkit.generated import EditInput, EditOutput
 from toolkit.guard.policy.preview import Preview

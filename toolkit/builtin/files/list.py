@@ -7,7 +7,7 @@ from heapq import heappop, heappush, nsmallest
 from itertools import islice
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from toolkit.builtin.files.open_with_hint import open_dir
+from toolkit.builtin.files.whole_file import open_dir
 from toolkit.builtin.search.walk import denied_note, is_hidden, join_path, open_below
 from toolkit.errors import SandboxViolation, ToolFailed
 from toolkit.generated import ListInput, ListOutput

@@ -15,15 +15,13 @@ from collections.abc import Callable, Iterator
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from toolkit.builtin.files.line_positions import CHUNK, LINE_POSITIONS, LinePositions
-from toolkit.builtin.files.media import Media, recognise_media
-from toolkit.builtin.files.open_with_hint import open_file
-from toolkit.builtin.text.counts import format_count
+from toolkit.builtin.files.whole_file import CHUNK, LINE_POSITIONS, LinePositions, Media, open_file, recognise_media
+from toolkit.builtin.text.diff import format_count
 from toolkit.builtin.text.encoding import marked_encoding
 from toolkit.errors import ToolFailed
 from toolkit.generated import ReadFileInput, ReadFileOutput
-from toolkit.runtime.brief_turns import BriefTurns
 from toolkit.runtime.tool_context import ToolContext
+from toolkit.runtime.workers import BriefTurns
 from toolkit.visible import escape_hidden
 
 if TYPE_CHECKING:

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from toolkit.builtin.files.open_with_hint import open_dir
-from toolkit.builtin.search.ignore_rules import IgnoreRules
-from toolkit.builtin.search.ignored import DIRECTORY
+from toolkit.builtin.files.whole_file import open_dir
+from toolkit.builtin.search.ignored import DIRECTORY, IgnoreRules
 from toolkit.builtin.search.walk import Steps, denied_note, keep_names, open_below
-from toolkit.builtin.text.counts import format_count
+from toolkit.builtin.text.diff import format_count
 from toolkit.errors import SandboxViolation, ToolFailed
 from toolkit.generated import TreeInput, TreeOutput
 from toolkit.generated.models.tree import TreeOutputNode

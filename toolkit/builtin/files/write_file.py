@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from toolkit.builtin.files.whole_file import MAX_BYTES, check_expected
-from toolkit.builtin.text.counts import format_count
-from toolkit.builtin.text.diff import binary_diff, brief_diff, unified_diff, visible_diff
+from toolkit.builtin.text.diff import binary_diff, brief_diff, format_count, unified_diff, visible_diff
 from toolkit.errors import ToolFailed, ToolkitError
 from toolkit.generated import WriteFileInput, WriteFileOutput
 from toolkit.guard.policy.preview import Preview

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from toolkit.builtin.files.open_with_hint import open_dir
+from toolkit.builtin.files.whole_file import open_dir
 from toolkit.builtin.search.walk import join_path
-from toolkit.builtin.text.counts import format_count
+from toolkit.builtin.text.diff import format_count
 from toolkit.generated import GitStatusSummaryInput, GitStatusSummaryOutput
 from toolkit.generated.models.git_status_summary import GitStatusSummaryOutputChange, GitStatusSummaryOutputCounts
 from toolkit.runtime.tool_context import ToolContext

@@ -9,16 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from toolkit.builtin.patch.model import Patch
-from toolkit.builtin.patch.overlay import Content, Original
-from toolkit.builtin.patch.parse import parse_patch
-from toolkit.builtin.patch.plan import plan_patch
-from toolkit.builtin.text.counts import format_count
-from toolkit.builtin.text.diff import visible_diff
+from toolkit.builtin.patch.parse import Patch, parse_patch
+from toolkit.builtin.patch.plan import Content, Original, plan_patch
+from toolkit.builtin.text.diff import format_count, visible_diff
 from toolkit.errors import ToolkitError
 from toolkit.generated import ApplyPatchInput, ApplyPatchOutput
 from toolkit.generated.models.apply_patch import ApplyPatchOutputFile
-from toolkit.guard.fs.transaction.change import Drop, FileChange, Put
+from toolkit.guard.files.write import Drop, FileChange, Put
 from toolkit.guard.policy.preview import Preview
 from toolkit.runtime.tool_context import ToolContext
 

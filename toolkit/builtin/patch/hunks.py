@@ -3,16 +3,245 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Final
 
-from toolkit.builtin.patch.hunk_failure import HunkNotPlaced, hunk_failure
-from toolkit.builtin.patch.model import Hunk
-from toolkit.builtin.patch.seek import EXACT, LEVELS, Budget, SearchableLines
+from toolkit.builtin.patch.parse import WHITE_SPACE, Hunk
+from toolkit.builtin.text.diff import format_count
+from toolkit.builtin.text.similar import Region, copy_hints, nearest_regions
 from toolkit.errors import ToolFailed
-from toolkit.visible import BOM
+from toolkit.visible import BOM, escape_hidden
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Finds lines in a file: exactly, then ignoring trailing white space, surrounding white space, Unicode punctuation.
+#
+# Each line becomes a code of fixed width, so that a search for lines is a search for bytes, which takes linear time. Many
+# searches over long distances would still add up, so all searches of a patch share a budget.
+
+MAX_SEARCHED_LINES: Final = 400_000_000
+"""Number of lines that all searches of one patch may pass; takes a second or two."""
+
+EXACT: Final = 0
+
+_WIDTH: Final = 4
+_PUNCTUATION: Final = str.maketrans(
+    {
+        **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"),
+        **dict.fromkeys("\u2018\u2019\u201a\u201b", "'"),
+        **dict.fromkeys("\u201c\u201d\u201e\u201f", '"'),
+        **dict.fromkeys("\xa0\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000", " "),
+    }
+)
+
+
+def _strip_end(line: str) -> str:
+    return line.rstrip(WHITE_SPACE)
+
+
+def _strip(line: str) -> str:
+    return line.strip(WHITE_SPACE)
+
+
+def _plain_punctuation(line: str) -> str:
+    return line.strip(WHITE_SPACE).translate(_PUNCTUATION)
+
+
+_LEVELS: Final[tuple[Callable[[str], str] | None, ...]] = (None, _strip_end, _strip, _plain_punctuation)
+LEVELS: Final = range(len(_LEVELS))
+
+
+class Budget:
+    """The work that one patch may still cause."""
+
+    def __init__(self, lines: int = MAX_SEARCHED_LINES) -> None:
+        self._left = lines
+
+    def spend(self, lines: int) -> None:
+        self._left -= lines
+        if self._left < 0:
+            problem = "too many hunks are not where they should be, and searching for them would take too long"
+            raise ToolFailed("TOO_LARGE", f"{problem}; split the patch, or copy the lines exactly from the files")
+
+
+class SearchableLines:
+    """The lines of one file, searchable at every level; a level is built when it is first needed."""
+
+    def __init__(self, lines: Sequence[str], budget: Budget) -> None:
+        self.lines: Final = lines
+        self._budget = budget
+        self._levels: dict[int, _EncodedLines] = {}
+
+    def first(self, wanted: Sequence[str], start: int, *, level: int) -> int | None:
+        """The first place of the wanted lines, from line ``start`` on."""
+        encoded = self._level(level)
+        needle = encoded.encode(wanted)
+        if needle is None or start + len(wanted) > len(self.lines):
+            return None
+        at = encoded.text.find(needle, start * _WIDTH)
+        self._budget.spend((at // _WIDTH if at >= 0 else len(self.lines)) - start)
+        return at // _WIDTH if at >= 0 else None
+
+    def last(self, wanted: Sequence[str], start: int, end: int) -> int | None:
+        """The last exact match that starts between the lines ``start`` and ``end``."""
+        encoded = self._level(EXACT)
+        needle = encoded.encode(wanted[::-1])
+        first = max(len(self.lines) - len(wanted) - end, 0)
+        if needle is None:
+            return None
+        at = encoded.reversed_text.find(needle, first * _WIDTH)
+        self._budget.spend((at // _WIDTH if at >= 0 else len(self.lines)) - first)
+        found = len(self.lines) - len(wanted) - at // _WIDTH
+        return found if at >= 0 and found >= start else None
+
+    def matches_at(self, wanted: Sequence[str], line: int, *, level: int) -> bool:
+        """Whether the wanted lines are at this line."""
+        encoded = self._level(level)
+        needle = encoded.encode(wanted)
+        return needle is not None and line >= 0 and encoded.text.startswith(needle, line * _WIDTH)
+
+    def _level(self, level: int) -> _EncodedLines:
+        if level not in self._levels:
+            self._levels[level] = _EncodedLines(self.lines, _LEVELS[level])
+        return self._levels[level]
+
+
+class _EncodedLines:
+    """All lines of a file at one level, encoded as one byte string."""
+
+    def __init__(self, lines: Sequence[str], normalize: Callable[[str], str] | None) -> None:
+        self._normalize = normalize
+        self._codes: dict[str, bytes] = {}
+        codes = self._codes
+        numbers = range(1 << 28)
+        self._units: Final = [
+            codes.get(line) or codes.setdefault(line, _code(numbers[len(codes)]))
+            for line in (lines if normalize is None else map(normalize, lines))
+        ]
+        self.text: Final = b"".join(self._units)
+        self._reversed_text: bytes | None = None
+
+    @property
+    def reversed_text(self) -> bytes:
+        if self._reversed_text is None:
+            self._reversed_text = b"".join(reversed(self._units))
+        return self._reversed_text
+
+    def encode(self, wanted: Sequence[str]) -> bytes | None:
+        """The codes of the wanted lines; None if one of them is not in the file."""
+        codes = self._codes
+        try:
+            return b"".join(
+                [codes[line] for line in (wanted if self._normalize is None else map(self._normalize, wanted))]
+            )
+        except KeyError:
+            return None
+
+
+def _code(number: int) -> bytes:
+    """Seven bits per byte, and the eighth bit only in the first byte, so a search never matches across two codes."""
+    return bytes((0x80 | number >> 21, number >> 14 & 0x7F, number >> 7 & 0x7F, number & 0x7F))
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Errors for a hunk that does not match, detailed enough to fix the patch without reading the file again.
+
+MAX_SHOWN_LINES: Final = 8
+MAX_SHOWN_CHARACTERS: Final = 200
+_MAX_LINES: Final = 200_000
+_MAX_WANTED: Final = 200
+# A shorter text may occur by chance.
+_MIN_SIGNIFICANT: Final = 10
+_LINE_NUMBERS: Final = re.compile(r"-\d+(,\d+)? \+\d+(,\d+)?( @@|$)")
+
+
+class HunkNotPlaced(Exception):
+    """The wanted lines do not occur in the file from line ``at`` on, or occur in several places."""
+
+    def __init__(
+        self,
+        number: int,
+        hunk: Hunk,
+        wanted: Sequence[str],
+        index: SearchableLines,
+        at: int,
+        *,
+        is_ambiguous: bool = False,
+    ) -> None:
+        super().__init__()
+        self.number: Final = number
+        self.hunk: Final = hunk
+        self.wanted: Final = wanted
+        self.index: Final = index
+        self.at: Final = at
+        self.is_ambiguous: Final = is_ambiguous
+
+
+def hunk_failure(path: str, text: str, trouble: HunkNotPlaced) -> ToolFailed:
+    """The error for the model, with the file, the hunk and the nearest region."""
+    hunk, wanted = trouble.hunk, trouble.wanted
+    which = f"hunk {trouble.number} of '{path}' (line {hunk.line} of the patch)"
+    details = {"path": path, "hunk": trouble.number, "line": hunk.line}
+    if trouble.is_ambiguous:
+        problem = f"{which} matches in several places, none of them exactly; copy the lines exactly from the file"
+        return ToolFailed("AMBIGUOUS", f"{problem}. Nothing was changed", **details)
+    if not wanted:
+        count = format_count(len(trouble.index.lines), "line")
+        problem = f"{which} cannot insert lines after line {hunk.old_start}"
+        return ToolFailed("NO_MATCH", f"{problem}: the file has {count}. Nothing was changed", **details)
+    what = f"the line '{_clip(wanted[0])}' after '@@' is" if wanted == [hunk.anchor] else _describe_wanted(len(wanted))
+    where = f"in the file after line {trouble.at}" if trouble.at else "in the file"
+    rows = [f"{which} does not match: {what} not {where}. Nothing was changed.", *_hints(text, trouble)]
+    regions = [] if len(trouble.index.lines) > _MAX_LINES else nearest_regions(text, "\n".join(wanted[:_MAX_WANTED]))
+    for region in regions[:1]:
+        rows += _region_rows(region, wanted)
+    if not regions and len(rows) == 1:
+        rows.append("Nothing in the file is similar: read the file again.")
+    nearest = [{"first_line": one.first_line, "last_line": one.last_line} for one in regions]
+    return ToolFailed("NO_MATCH", "\n".join(rows), nearest=nearest, **details)
+
+
+def _describe_wanted(count: int) -> str:
+    return "the line it changes or keeps is" if count == 1 else f"the {count} lines it changes or keeps are"
+
+
+def _hints(text: str, trouble: HunkNotPlaced) -> Iterator[str]:
+    hunk, wanted, index = trouble.hunk, trouble.wanted, trouble.index
+    if hunk.anchor is not None and wanted == [hunk.anchor]:
+        if _LINE_NUMBERS.match(hunk.anchor):
+            yield "This format has no line numbers: write '@@' alone, or '@@' and a line of the file."
+        else:
+            yield "The text after '@@' must be a whole line of the file, above the lines to change."
+    earlier = [at for level in LEVELS if (at := index.first(wanted, 0, level=level)) is not None] if trouble.at else []
+    if earlier:
+        yield f"It would match at line {earlier[0] + 1}: hunks must be in the order of the file and must not overlap."
+    new = hunk.new
+    there = index.first(new, 0, level=EXACT) if sum(map(len, new)) >= _MIN_SIGNIFICANT and hunk.added else None
+    if there is not None:
+        yield f"Its result is already in the file, at line {there + 1}: was the patch applied before?"
+    yield from copy_hints(text, wanted, "leave such lines out")
+
+
+def _region_rows(region: Region, wanted: Sequence[str]) -> Iterator[str]:
+    """Numbered lines of the file, starting shortly before the first that differs, and what the patch has instead."""
+    at = f"line {region.first_line}" if len(region.lines) == 1 else f"lines {region.first_line}-{region.last_line}"
+    yield f"Nearest: {at}"
+    # The region is as long as the wanted lines without empty lines at both ends.
+    skipped = next((number for number, line in enumerate(wanted) if line), 0)
+    pairs = enumerate(zip(wanted[skipped:], region.lines, strict=False))
+    differs = next((number for number, (one, other) in pairs if one.strip() != other.strip()), None)
+    start = max(0, min((differs or 0) - 2, len(region.lines) - MAX_SHOWN_LINES))
+    shown = region.lines[start : start + MAX_SHOWN_LINES]
+    for number, line in enumerate(shown, region.first_line + start):
+        yield f"{number:>6}\t{_clip(line.removesuffix(chr(13)))}"
+    if differs is not None:
+        yield f"For line {region.first_line + differs} the patch has:\n      \t{_clip(wanted[skipped + differs])}"
+
+
+def _clip(line: str) -> str:
+    return escape_hidden(line if len(line) <= MAX_SHOWN_CHARACTERS else line[:MAX_SHOWN_CHARACTERS] + "…")
+
 
 MAX_LINES: Final = 2_000_000
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from toolkit.builtin.files.open_with_hint import open_dir
-from toolkit.builtin.search.ignore_rules import IgnoreRules
+from toolkit.builtin.files.whole_file import open_dir
+from toolkit.builtin.search.ignored import IgnoreRules
 from toolkit.builtin.search.path_globs import Glob, parse_glob
 from toolkit.builtin.search.walk import MAX_ENTRIES, Walk, denied_note
 from toolkit.generated import GlobInput, GlobOutput

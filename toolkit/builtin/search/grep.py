@@ -10,14 +10,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from toolkit.builtin.files.open_with_hint import open_dir, open_file
-from toolkit.builtin.search.ignore_rules import IgnoreRules
-from toolkit.builtin.search.lines import Hit, Search
+from toolkit.builtin.files.whole_file import open_dir, open_file
+from toolkit.builtin.search.ignored import IgnoreRules
+from toolkit.builtin.search.lines import Hit, Search, decode_chunks, read_text
 from toolkit.builtin.search.path_globs import PathMatcher, parse_any
 from toolkit.builtin.search.regex import Matcher, compile
-from toolkit.builtin.search.text_source import decode_chunks, read_text
 from toolkit.builtin.search.walk import Steps, Visit, Walk, denied_note
-from toolkit.builtin.text.counts import format_count
+from toolkit.builtin.text.diff import format_count
 from toolkit.builtin.text.encoding import marked_encoding
 from toolkit.errors import SandboxViolation, ToolFailed
 from toolkit.generated import GrepInput, GrepOutput

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from toolkit.builtin.search.ignored import DIRECTORY
-from toolkit.builtin.text.counts import format_count
+from toolkit.builtin.text.diff import format_count
 from toolkit.errors import SandboxViolation, ToolFailed
 
 if TYPE_CHECKING:
-    from toolkit.builtin.search.ignore_rules import IgnoreRules
+    from toolkit.builtin.search.ignored import IgnoreRules
     from toolkit.guard.files.handles import DirEntry, EntryNames, SandboxDir
 
 # Limits of a walk, in entries and levels. Few projects have more.

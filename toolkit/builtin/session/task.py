@@ -8,10 +8,9 @@ from typing import Annotated, Any
 
 from toolkit.errors import ToolFailed
 from toolkit.generated import TaskInput, TaskOutput
-from toolkit.inject.key import Depends
-from toolkit.runtime.context.toolkit_context import ToolkitContext
-from toolkit.runtime.stores.keys import SUBAGENT_RUNNER
-from toolkit.runtime.stores.subagent import SubagentRequest, SubagentResult, SubagentRunner
+from toolkit.inject import Depends
+from toolkit.runtime.context import ToolkitContext
+from toolkit.runtime.stores.keys import SUBAGENT_RUNNER, SubagentRequest, SubagentResult, SubagentRunner
 from toolkit.runtime.tool_context import ToolContext
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 from toolkit.builtin.session.todo_list import count_todos, fields_of, format_list
 from toolkit.generated import TodoreadInput, TodoreadOutput
 from toolkit.generated.models.todoread import TodoreadOutputCounts, TodoreadOutputTodo
-from toolkit.inject.key import Depends
+from toolkit.inject import Depends
 from toolkit.runtime.stores.keys import TODO_STORE
 from toolkit.runtime.stores.todos import TodoStore
 from toolkit.runtime.tool_context import ToolContext

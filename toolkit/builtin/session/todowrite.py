@@ -11,7 +11,7 @@ from toolkit.builtin.session.todo_list import count_todos, fields_of, format_lis
 from toolkit.errors import InvalidArguments, ToolFailed
 from toolkit.generated import TodowriteInput, TodowriteOutput
 from toolkit.generated.models.todowrite import TodowriteOutputCounts, TodowriteOutputTodo
-from toolkit.inject.key import Depends
+from toolkit.inject import Depends
 from toolkit.runtime.stores.keys import TODO_STORE
 from toolkit.runtime.stores.todos import Todo, TodoStore
 from toolkit.runtime.tool_context import ToolContext

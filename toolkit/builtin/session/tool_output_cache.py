@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from typing import Annotated, Final
 
-from toolkit.builtin.text.counts import format_count
+from toolkit.builtin.text.diff import format_count
 from toolkit.generated import ToolOutputCacheInput, ToolOutputCacheOutput
-from toolkit.inject.key import Depends
-from toolkit.runtime.output.cache.cached_output import CachedLine, CachedOutput
+from toolkit.inject import Depends
 from toolkit.runtime.stores.keys import OUTPUT_CACHE
-from toolkit.runtime.stores.outputs import OutputCache
+from toolkit.runtime.stores.outputs import CachedLine, CachedOutput, OutputCache
 from toolkit.runtime.tool_context import ToolContext
 from toolkit.visible import escape_hidden
 from toolkit.wire.content import ContentBlock

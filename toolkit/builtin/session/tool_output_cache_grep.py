@@ -9,10 +9,9 @@ from toolkit.builtin.search.lines import Hit, Search
 from toolkit.builtin.search.regex import Matcher, compile
 from toolkit.generated import ToolOutputCacheGrepInput, ToolOutputCacheGrepOutput
 from toolkit.generated.models.tool_output_cache_grep import ToolOutputCacheGrepOutputMatch
-from toolkit.inject.key import Depends
-from toolkit.runtime.output.cache.cached_output import CachedOutput
+from toolkit.inject import Depends
 from toolkit.runtime.stores.keys import OUTPUT_CACHE
-from toolkit.runtime.stores.outputs import OutputCache
+from toolkit.runtime.stores.outputs import CachedOutput, OutputCache
 from toolkit.runtime.tool_context import ToolContext
 from toolkit.visible import escape_hidden
 

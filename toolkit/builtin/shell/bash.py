@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolkit.builtin.shell.result_text import render_result
-from toolkit.builtin.shell.run_command import run_command
+from toolkit.builtin.shell.output import render_result, run_command
 from toolkit.generated import BashInput, BashOutput
 from toolkit.runtime.tool_context import ToolContext
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Final, cast
 
-from toolkit.builtin.shell.result_text import render_result
-from toolkit.builtin.shell.run_command import run_command
+from toolkit.builtin.shell.output import render_result, run_command
 from toolkit.errors import ToolFailed
 from toolkit.generated import ExecCommandInput, ExecCommandOutput
 from toolkit.runtime.tool_context import ToolContext

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, zip_longest
 from typing import Final
 
-from toolkit.builtin.text.line_match import MAX_LINES, LineChange, line_changes
+from toolkit.builtin.text.similar import MAX_LINES, LineChange, line_changes
 from toolkit.visible import escape_hidden
 
 DIFF_LIMIT: Final = 32 * 1024
@@ -224,3 +224,16 @@ def _clip(line: str, other: str | None) -> str:
     before = f"[{start} characters]…" if start else ""
     after = len(line) - start - len(piece)
     return f"{before}{piece}…[{after} characters]" if after > 0 else f"{before}{piece}"
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Numbers with their nouns, for texts and messages.
+
+
+def format_count(number: int, noun: str, plural: str = "") -> str:
+    """The number with its noun; ``plural`` is needed if it is not the noun with an ``s``.
+
+    >>> format_count(1, "line"), format_count(2, "entry", "entries")
+    ('1 line', '2 entries')
+    """
+    return f"{number} {noun if number == 1 else plural or noun + 's'}"

@@ -2,15 +2,313 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from toolkit.builtin.web.elements import FORMATS
-from toolkit.builtin.web.escapes import TextEscaper, escape_line_start, fence_for, in_parentheses, quote_code
-from toolkit.builtin.web.events import Event, Start
-from toolkit.builtin.web.pace import Pace
-from toolkit.builtin.web.sheet import OpenList, Sheet
-from toolkit.builtin.web.tables import Table
+from toolkit.builtin.web.html import FORMATS, Event, Pace, Start
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Collects the lines of a page or of one table cell, with the indents of lists and quotations.
+
+MAX_INDENTED: Final = 8
+"""Maximum nesting of lists and quotations that is indented; deeper ones get no further indent."""
+
+
+class Indent:
+    """The prefix of the lines in a list item or quotation, which may differ for the first line."""
+
+    __slots__ = ("_next", "is_used", "rest")
+
+    def __init__(self, first: str, rest: str) -> None:
+        self.rest = rest
+        self.is_used = False
+        self._next = first
+
+    def take(self) -> str:
+        prefix, self._next, self.is_used = self._next, self.rest, True
+        return prefix
+
+
+class OpenList:
+    """A list being written; ``number`` is that of its next item, None for an unordered list."""
+
+    __slots__ = ("has_items", "number")
+
+    def __init__(self, number: int | None) -> None:
+        self.number = number
+        self.has_items = False
+
+    def next_marker(self, value: str | None) -> str:
+        """The marker of the next item, which may set its own number."""
+        if self.number is None:
+            return "- "
+        number = self.number if value is None else int(value)
+        self.number = number + 1
+        return f"{number}. "
+
+
+class Sheet:
+    """The lines of the page, or of one table cell. A page may have very many cells, so it is small and made quickly."""
+
+    __slots__ = ("_pace", "_shared", "gap", "indents", "is_plain", "lines", "lists")
+
+    def __init__(self, pace: Pace) -> None:
+        self.lines: list[str] = []
+        self.indents: list[Indent] = []
+        self.lists: list[OpenList] = []
+        self.gap = True
+        """Whether an empty line separates the next block from the last."""
+        self.is_plain = True
+        """Whether it contains only paragraphs."""
+        self._shared = 0  # number of indents that the last block and the next share
+        self._pace = pace
+
+    def begin_item(self, value: str | None) -> None:
+        """Begin an item of the innermost list, which may set its own number."""
+        within = self.lists[-1] if self.lists else OpenList(None)
+        marker = within.next_marker(value)
+        if within.has_items or len(self.lists) > 1:
+            self.gap = False
+        self.indent(marker, " " * len(marker))
+
+    def end_item(self) -> None:
+        if self.outdent().is_used and self.lists:
+            self.lists[-1].has_items = True
+
+    def indent(self, first: str, rest: str) -> None:
+        self.indents.append(Indent(first, rest) if len(self.indents) < MAX_INDENTED else Indent("", ""))
+
+    def outdent(self) -> Indent:
+        last = self.indents.pop()
+        self._shared = min(self._shared, len(self.indents))
+        return last
+
+    def write(self, lines: list[str], *, is_paragraph: bool = True) -> int:
+        """Add a block of lines; returns the number of characters it adds to them."""
+        added = len(lines)
+        indents = self.indents
+        if indents or not is_paragraph:
+            self.is_plain = False
+        if self.gap and self.lines:
+            self.lines.append("".join([indent.rest for indent in indents[: self._shared]]).rstrip())
+        if indents:
+            for line in lines:
+                self._pace.step()
+                before = "".join([indent.take() for indent in indents[:MAX_INDENTED]])
+                self.lines.append((before + line).rstrip())
+                added += len(before)
+        else:
+            self.lines += lines
+        self.gap = True
+        self._shared = len(indents)
+        return added
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Collects a table and formats it as lines; tables that only arrange blocks are recognised.
+
+_MAX_SPAN: Final = 50
+_MAX_SPANNED: Final = 10_000
+# The escape of a mark at the start of a line; a backslash of the text itself is doubled.
+_ESCAPED_LINE_START: Final = re.compile(r"\A([0-9]*+)\\(?=[-+>#=.)])")
+_MAX_CELL_CHARACTERS: Final = 1000
+_MAX_CELL_LINES: Final = 10
+
+
+@dataclass(slots=True)
+class Cell:
+    """One cell: its lines, and whether they are only paragraphs."""
+
+    is_header: bool
+    columns: int
+    rows: int
+    lines: list[str] = field(default_factory=list)
+    is_plain: bool = True
+
+
+class Table:
+    """Rows of cells. If ``is_in_cell``, the last cell of the last row is being read."""
+
+    def __init__(self, pace: Pace) -> None:
+        self._pace = pace
+        self._rows: list[list[Cell]] = []
+        self._spanned = 0
+        self.is_in_cell = False
+        self.size = 0
+
+    def begin_row(self) -> None:
+        self._rows.append([])
+
+    def begin_cell(self, attributes: Mapping[str, str], *, is_header: bool) -> None:
+        if not self._rows:
+            self.begin_row()
+        columns = rows = 1
+        if attributes:
+            columns, rows = (max(1, min(int(attributes.get(name, 1)), _MAX_SPAN)) for name in ("colspan", "rowspan"))
+            self._spanned += columns * rows - 1
+            if self._spanned > _MAX_SPANNED:
+                columns = rows = 1
+        self._rows[-1].append(Cell(is_header, columns, rows))
+        self.is_in_cell = True
+
+    def end_cell(self, lines: list[str], *, is_plain: bool) -> None:
+        cell = self._rows[-1][-1]
+        cell.lines = lines
+        cell.is_plain = is_plain
+        self.size += sum(map(len, lines))
+        self.is_in_cell = False
+
+    def cells(self) -> Iterator[Cell]:
+        """The cells that are not empty, row by row."""
+        return (cell for row in self._rows for cell in row if cell.lines)
+
+    @property
+    def is_grid(self) -> bool:
+        """Whether this is a table of short texts, not a way to arrange blocks."""
+        return any(len(row) > 1 for row in self._rows) and all(
+            cell.is_plain and len(cell.lines) <= _MAX_CELL_LINES and sum(map(len, cell.lines)) <= _MAX_CELL_CHARACTERS
+            for cell in self.cells()
+        )
+
+    def as_markdown(self) -> list[str]:
+        """Rows between bars, the first of them the header; it is empty if the table has none."""
+        rows = [list(map(self._markdown_cell, row)) for row in self._fill_spans()]
+        width = max(map(len, rows))
+        if not all(cell.is_header for cell in self._rows[0]):
+            rows.insert(0, [])
+        head, *body = rows
+        head += [""] * (width - len(head))
+        return [_format_row(head), "|" + " --- |" * width, *map(_format_row, body)]
+
+    def as_text(self) -> list[str]:
+        return [" | ".join(map(self._text_cell, row)).rstrip() for row in self._fill_spans()]
+
+    def _markdown_cell(self, lines: list[str]) -> str:
+        self._pace.step()
+        return "<br>".join(map(_escape_cell, filter(None, lines)))
+
+    def _text_cell(self, lines: list[str]) -> str:
+        self._pace.step()
+        return " ".join(filter(None, lines))
+
+    def _fill_spans(self) -> list[list[list[str]]]:
+        """The lines of every cell, row by row, with empty cells for those that others span."""
+        rows: list[list[list[str]]] = []
+        spanned: dict[int, int] = {}  # column -> number of further rows that a cell above spans
+        for cells in self._rows:
+            self._pace.step()
+            row: list[list[str]] = []
+            for cell in cells:
+                self._pace.step()
+                self._skip_taken(row, spanned)
+                if cell.rows > 1:
+                    spanned.update(dict.fromkeys(range(len(row), len(row) + cell.columns), cell.rows))
+                row += [cell.lines, *[[]] * (cell.columns - 1)]
+            self._skip_taken(row, spanned)
+            spanned = {column: left - 1 for column, left in spanned.items() if left > 1}
+            if cells:
+                rows.append(row)
+        return rows
+
+    def _skip_taken(self, row: list[list[str]], spanned: dict[int, int]) -> None:
+        while len(row) in spanned:
+            row.append([])
+
+
+def _format_row(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _escape_cell(line: str) -> str:
+    """Escape a line of a cell: bars would end it, but it cannot start a list or a rule."""
+    if "\\" in line:
+        line = _ESCAPED_LINE_START.sub(r"\1", line)
+    return line.replace("|", "\\|")
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Escapes text for Markdown, only where it would be read as a mark, because models read the source.
+
+# Each alternative starts with a literal, so that the engine skips at once to the next of these characters.
+_SPECIAL: Final = re.compile(
+    r"""
+    \\(?![A-Za-z0-9\s])                 # a backslash that would escape what follows
+    | `
+    | \*(?:(?!\s)|(?<!\s\*))            # stars that could start or end emphasis
+    | _(?<![A-Za-z0-9_]_)_*+(?!\s) | _(?<![\s_]_)_*+(?![A-Za-z0-9])
+    | ~(?=~)
+    | <(?=[A-Za-z/!?])
+    | &(?=\#?[A-Za-z0-9]{1,31};)
+    | \((?<=\]\()                       # the start of a link target
+    """,
+    re.VERBOSE,
+)
+_BRACKETS: Final = re.compile(r"[\[\]]")
+# Line starts that would make a heading, a quotation, a list or a rule.
+_LINE_START: Final = re.compile(
+    r"(?:#{1,6}(?=\s|$)|>|[-+](?=\s|$)|(?:-\s*+){3,}+$|=++\s*+$)|([0-9]{1,9})([.)])(?=\s|$)"
+)
+_TICKS: Final = re.compile("`+")
+
+
+class TextEscaper:
+    """Escapes text; calls ``step`` for each mark.
+
+    >>> TextEscaper(lambda: None).escape("*a* [b]", is_link=True)
+    '\\\\*a\\\\* \\\\[b\\\\]'
+    """
+
+    __slots__ = ("_step",)
+
+    def __init__(self, step: Callable[[], None]) -> None:
+        self._step = step
+
+    def escape(self, text: str, *, is_link: bool) -> str:
+        """Text that means itself, also inside the text of a link if ``is_link``."""
+        text = _SPECIAL.sub(self._escape_mark, text)
+        return _BRACKETS.sub(self._escape_mark, text) if is_link else text
+
+    def _escape_mark(self, special: re.Match[str]) -> str:
+        self._step()
+        return "\\" + "\\".join(special[0])
+
+
+def escape_line_start(line: str) -> str:
+    """A line that does not start with a mark.
+
+    >>> escape_line_start("1. one")
+    '1\\\\. one'
+    """
+    start = _LINE_START.match(line)
+    if start is None:
+        return line
+    at = start.start(2) if start[1] else 0
+    return f"{line[:at]}\\{line[at:]}"
+
+
+def quote_code(text: str) -> str:
+    """The text as code, between enough backticks."""
+    longest = _longest_ticks(text)
+    ticks = "`" * (longest + 1)
+    space = " " if longest and (text.startswith("`") or text.endswith("`")) else ""
+    return f"{ticks}{space}{text}{space}{ticks}"
+
+
+def fence_for(code: str) -> str:
+    """A line of backticks that does not occur in the code."""
+    return "`" * max(3, _longest_ticks(code) + 1)
+
+
+def _longest_ticks(text: str) -> int:
+    return max(map(len, _TICKS.findall(text)), default=0) if "`" in text else 0
+
+
+def in_parentheses(address: str) -> str:
+    """A URL as it is written behind the text of a link."""
+    return address.replace("(", "%28").replace(")", "%29")
+
 
 MAX_TABLES: Final = 3
 """Maximum nesting of tables; deeper ones become text."""

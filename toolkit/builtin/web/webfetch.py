@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from toolkit.builtin.files.media import Media, recognise_media
+from toolkit.builtin.files.whole_file import Media, recognise_media
 from toolkit.errors import ToolFailed
 from toolkit.generated import WebfetchInput, WebfetchOutput
 from toolkit.runtime.tool_context import ToolContext
@@ -143,9 +143,8 @@ def _convert_page(
 ) -> tuple[str | None, str]:
     """Title and content; the content may be slightly longer than ``max_bytes``."""
     # Loaded with the first page: every toolkit has this tool, but few calls use it.
-    from toolkit.builtin.web.html import to_html
+    from toolkit.builtin.web.html import Page, to_html
     from toolkit.builtin.web.markdown import to_markdown, to_text
-    from toolkit.builtin.web.page_events import Page
 
     page = Page(text, response.final_url, is_xml=_media_type(response) == _XHTML, check=check)
     if args.format == "html":

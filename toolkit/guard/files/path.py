@@ -6,12 +6,20 @@ decided while it is opened (``resolve.py``), never from its text.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import errno
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-from toolkit.errors import InvalidArguments, SandboxViolation
+from toolkit.errors import FailureReason, InvalidArguments, SandboxViolation, ToolFailed, ToolkitError
+from toolkit.guard.system_faults import SCARCE, OsErrorTranslation, describe_errno, system_fault
 from toolkit.visible import is_hidden_character
+
+if TYPE_CHECKING:
+    from toolkit.guard.files.handles import Names
+
 
 # The kernel's limit of 4096 includes the closing NUL.
 MAX_PATH_BYTES: Final = 4095
@@ -112,3 +120,139 @@ def _refuse_malformed(text: str) -> None:
 def split_names(text: str) -> list[str]:
     """The names of a path, without empty ones and ``.``."""
     return [name for name in text.split("/") if name not in ("", ".")]
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Translates errors of the operating system into errors of the toolkit.
+#
+# Promise: the system's own text is left out, because it may name a host path.
+
+_FAILURES: Final[dict[int, tuple[FailureReason, str]]] = {
+    errno.ENOENT: ("NOT_FOUND", "does not exist"),
+    errno.ENOTDIR: ("NOT_DIRECTORY", "is not a directory, or is below something that is not a directory"),
+    errno.EACCES: ("PERMISSION_DENIED", "cannot be accessed: permission denied"),
+    errno.EPERM: ("PERMISSION_DENIED", "cannot be accessed: operation not permitted"),
+    errno.EROFS: ("PERMISSION_DENIED", "is on a read-only file system"),
+    errno.ENXIO: ("NOT_FILE", "is not a regular file"),
+    errno.ENODEV: ("NOT_FILE", "is not a regular file"),
+    errno.EISDIR: ("NOT_FILE", "is a directory"),
+    errno.EEXIST: ("ALREADY_EXISTS", "already exists"),
+    errno.EFBIG: ("TOO_LARGE", "would be larger than the file size limit"),
+    errno.ENOTEMPTY: ("IO", "is a directory and is not empty"),
+    errno.ELOOP: ("IO", "leads through too many symbolic links"),
+    errno.EAGAIN: ("IO", "kept changing while it was being opened; try again"),
+}
+
+
+def to_failure(error: OSError, shown: str) -> ToolkitError:
+    """The only translation of an ``OSError``. The resolvers raise ``EXDEV`` for a path that left its root."""
+    number = error.errno or errno.EIO
+    if number == errno.EXDEV:
+        return outside_error(shown)
+    if number in SCARCE:
+        return system_fault(f"'{shown}' cannot be used now", describe_errno(number))
+    reason, problem = _FAILURES.get(number, ("IO", f"cannot be used: {describe_errno(number)}"))
+    return ToolFailed(reason, f"'{shown}' {problem}", path=shown)
+
+
+def already_exists(shown: str) -> ToolFailed:
+    """The failure for a file that should have been new."""
+    reason, problem = _FAILURES[errno.EEXIST]
+    return ToolFailed(reason, f"'{shown}' {problem}", path=shown)
+
+
+def removed_root() -> ToolFailed:
+    """The failure for everything below a root whose directory is gone."""
+    return ToolFailed("NOT_FOUND", "the workspace, or the directory of a root, no longer exists: it was removed")
+
+
+def conflict(shown: str) -> ToolFailed:
+    """The failure for a file that is not the one that was read."""
+    return ToolFailed("CONFLICT", f"'{shown}' has changed since it was read; read it again", path=shown)
+
+
+class FileErrors(OsErrorTranslation):
+    """Raises every ``OSError`` of the block as ``to_failure`` for ``shown``."""
+
+    __slots__ = ("_shown",)
+
+    def __init__(self, shown: str) -> None:
+        self._shown = shown
+
+    def translate(self, error: OSError) -> ToolkitError:
+        return to_failure(error, self._shown)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Reports what file tools change to the review of running commands, which would put it back otherwise.
+
+Accept: TypeAlias = Callable[[str, bytes | None], None]
+AcceptChanges: TypeAlias = Callable[[], contextlib.AbstractContextManager[Accept]]
+
+
+@contextlib.contextmanager
+def ignore_changes() -> Iterator[Accept]:
+    """For files that nobody reviews."""
+    yield lambda path, data: None
+
+
+def absolute(names: Names) -> str:
+    """A real path as text."""
+    return "/" + "/".join(names)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Many directories, and questions about a path that cost the same however many there are.
+#
+# A process may build a toolkit for each of thousands of workspaces; looking at every root for every path would make each
+# new toolkit slower than the one before.
+
+
+class RootSet:
+    """Directories by their real paths.
+
+    >>> roots = RootSet(["/srv/a/work"])
+    >>> roots.covers("/srv/a/work/x.py"), roots.has_at_or_below("/srv"), roots.names_in("/srv")
+    (True, True, {'a'})
+    """
+
+    def __init__(self, roots: Iterable[str] = ()) -> None:
+        self._roots: set[str] = set()
+        # For each directory above a root: the names in it that lead to one.
+        self._names: dict[str, set[str]] = {}
+        for root in roots:
+            self.add(os.path.realpath(root))
+
+    def __contains__(self, path: str) -> bool:
+        return path in self._roots
+
+    def add(self, root: str) -> bool:
+        """Adds a real path; whether it is new."""
+        if root in self._roots:
+            return False
+        self._roots.add(root)
+        for folder in above(root):
+            names = self._names.setdefault(folder, set())
+            if os.path.basename(root) in names:
+                break  # and so are the ones further up
+            names.add(os.path.basename(root))
+            root = folder
+        return True
+
+    def covers(self, path: str) -> bool:
+        """Whether a path is one of the directories, or below one."""
+        return path in self._roots or any(folder in self._roots for folder in above(path))
+
+    def has_at_or_below(self, path: str) -> bool:
+        """Whether a path is one of the directories, or above one."""
+        return path in self._roots or path in self._names
+
+    def names_in(self, folder: str) -> set[str]:
+        """The names in a directory that are one of the directories, or lead to one."""
+        return self._names.get(folder, set())
+
+
+def above(path: str) -> Iterator[str]:
+    """The directories above an absolute path, the nearest first."""
+    while path != (path := os.path.dirname(path)):
+        yield path

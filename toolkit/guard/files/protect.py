@@ -12,23 +12,22 @@ from __future__ import annotations
 import copy
 import errno
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeAlias
 
 from toolkit.errors import SandboxViolation, SetupError
-from toolkit.guard.files.consent import Forms, Globs, fold_all
-from toolkit.guard.files.path import SandboxPath, outside_error
-from toolkit.guard.files.resolve import HANDLE
-from toolkit.guard.fs.consent import Consent, RealPath, approval_error
-from toolkit.guard.fs.os_errors import removed_root, to_failure
-from toolkit.guard.fs.place import Descriptor, Names, real_names
+from toolkit.guard.files.consent import Consent, Folded, Forms, Globs, RealPath, approval_error, fold, fold_all
+from toolkit.guard.files.handles import Descriptor, Names, real_names
+from toolkit.guard.files.path import SandboxPath, outside_error, removed_root, split_names, to_failure
+from toolkit.guard.files.resolve import HANDLE, MAX_LINKS
 
 if TYPE_CHECKING:
     from toolkit.guard.bare_repository import ChangedName
+    from toolkit.guard.files.handles import Names
     from toolkit.guard.files.locks import HoldElsewhere
-    from toolkit.guard.fs.read_only import ReadOnlyPlaces
     from toolkit.guard.permission import GitMode
+
 
 # File systems with short names call the first one by the second.
 ALWAYS_PROTECTED: Final = (".git", "git~1")
@@ -331,3 +330,137 @@ class ListingFilter:
 def denied_error(shown: str) -> SandboxViolation:
     """The refusal of what a deny rule covers."""
     return SandboxViolation(f"'{shown}' may not be used: a deny rule matches it")
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Files that run code for the user later, without being asked: at the next shell, editor, agent, debugger or git command.
+#
+# A tool that may write such a file can run code outside the sandbox, in the user's name. So a toolkit asks before one is
+# written, moved or removed; ``ToolkitContext(ask_before_writing=...)`` changes the list.
+#
+# Limit: the list is not complete, and it cannot be. What runs only when the user builds, installs or tests (``Makefile``,
+# ``package.json``, ``pyproject.toml``, ``conftest.py``) or on a server (``.github``)
+# is left out, because agents edit it all day.
+
+RUNS_LATER: Final[tuple[str, ...]] = (
+    # Shells: every session reads one of these.
+    ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile",
+    ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".mkshrc", ".cshrc", ".tcshrc", ".login", ".logout",
+    "config.fish", ".xinitrc", ".xprofile", ".xsession", ".envrc", "mise.toml", ".mise.toml",
+    # Editors: tasks, hooks and interpreters of the project that is opened.
+    ".vscode", ".idea", ".fleet", ".zed", ".devcontainer", ".devcontainer.json", "*.code-workspace",
+    ".vimrc", ".exrc", ".nvimrc", ".nvim.lua", ".emacs", ".emacs.d", ".dir-locals.el",
+    # Agents: their hooks, commands, permissions and servers.
+    ".mcp.json", ".claude", ".claude.json", ".codex", ".cursor", ".agents", ".gemini", ".windsurf", ".continue", ".kiro",
+    ".aider.conf.yml", ".opencode", "opencode.json",
+    # Version control: settings and hooks that name programs.
+    ".gitconfig", ".gitmodules", "hgrc", ".hgrc", ".pre-commit-config.yaml", ".husky", "lefthook.yml", ".lefthook.yml",
+    # Programs that load what a file in the current or the home directory says.
+    ".ripgreprc", ".gdbinit", ".lldbinit", ".pdbrc", ".Rprofile", ".irbrc", ".pryrc", ".ssh",
+    # Where the workspace is a home directory.
+    ".config/git/**", ".config/fish/**", ".config/autostart/**", ".config/systemd/**", ".local/bin/**",
+)  # fmt: skip
+"""Patterns as deny rules have them. Plain names are covered at any depth, with everything below them; those with a slash
+begin at a root."""
+
+
+def check_patterns(patterns: object) -> tuple[str, ...]:
+    """The patterns of ``ask_before_writing``; a pattern that cannot mean what it says is refused.
+
+    >>> check_patterns([".envrc", "ci/**"])
+    ('.envrc', 'ci/**')
+    """
+    if patterns is RUNS_LATER:
+        return RUNS_LATER  # known to be right; reading them takes longer than the rest of building a context
+    if isinstance(patterns, str) or not isinstance(patterns, Sequence):
+        raise SetupError(f"ask_before_writing must be a list of patterns, not {patterns!r}")
+    return Globs(patterns).globs
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Places inside the roots that may be read but never changed, because trusted code is loaded from there.
+#
+# Promise: nothing at or below such a place is written, moved, removed or created, and no directory or link on the way
+# to it is moved or removed, by whatever spelling or link it is reached. A place need not exist.
+#
+# Limit: links on the way are found when the places are given; what leads there over a link that is made later has the
+# protection of its real path only.
+
+_Pattern: TypeAlias = tuple[frozenset[str], ...]
+
+
+class ReadOnlyPlaces:
+    """Absolute paths of files and directories. Names are compared as deny rules compare them, so too much is refused.
+
+    >>> from toolkit.guard.files.consent import fold_all
+    >>> places = ReadOnlyPlaces(["/ws/.venv"])
+    >>> def forms(text: str) -> Forms:
+    ...     return Forms([], [fold_all(text.split("/"))])
+    >>> places.cover(forms("ws/.VENV/lib/x.pth")), places.cover(forms("ws/src")), places.are_below(forms("ws"))
+    (True, False, True)
+    """
+
+    __slots__ = ("_places", "_ways")
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        places: set[Names] = set()
+        ways: set[Names] = set()
+        for path in _require_absolute(paths):
+            real, links = _trace(path)
+            found = {tuple(split_names(os.path.normpath(path))), real}
+            places |= found
+            ways |= links
+            ways.update(place[:depth] for place in found | links for depth in range(len(place)))
+        self._places: Final = tuple(map(_to_pattern, sorted(places)))
+        self._ways: Final = tuple(map(_to_pattern, sorted(ways)))
+
+    def cover(self, forms: Forms) -> bool:
+        """Whether the path is one of the places, or below one."""
+        return any(_starts_with(path, place) for place in self._places for path in forms.absolute)
+
+    def are_below(self, forms: Forms) -> bool:
+        """Whether the path is a directory above one of the places, or a link on the way to one."""
+        return any(len(path) == len(way) and _starts_with(path, way) for way in self._ways for path in forms.absolute)
+
+
+def _require_absolute(paths: Sequence[str]) -> Iterator[str]:
+    if isinstance(paths, str):
+        raise SetupError(f"read_only must be a list of paths: write [{paths!r}]")
+    for path in paths:
+        if not isinstance(path, str) or not path.startswith("/") or "\0" in path:
+            raise SetupError(f"read_only must be absolute paths, not {path!r}")
+        yield path
+
+
+def _trace(path: str) -> tuple[Names, set[Names]]:
+    """The real path, and every link on the way to it by the real path of its directory. Missing names stay as they are."""
+    here: list[str] = []
+    links: set[Names] = set()
+    followed = 0
+    todo = split_names(path)[::-1]
+    while todo:
+        name = todo.pop()
+        if name == "..":
+            del here[-1:]
+            continue
+        try:
+            target = os.readlink("/".join(("", *here, name)))
+        except OSError:
+            target = ""
+        here.append(name)
+        if target and followed < MAX_LINKS:  # more is a loop, which leads nowhere
+            followed += 1
+            links.add(tuple(here))
+            del here[0 if target.startswith("/") else -1 :]
+            todo += split_names(target)[::-1]
+    return tuple(here), links
+
+
+def _to_pattern(names: Iterable[str]) -> _Pattern:
+    return tuple(frozenset(fold(name)) for name in names)
+
+
+def _starts_with(path: Folded, pattern: _Pattern) -> bool:
+    return len(path) >= len(pattern) and all(
+        not wanted.isdisjoint(name) for wanted, name in zip(pattern, path, strict=False)
+    )

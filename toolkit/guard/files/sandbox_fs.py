@@ -14,45 +14,135 @@ from __future__ import annotations
 import copy
 import dataclasses
 import errno
+import fnmatch
 import hashlib
 import itertools
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from toolkit.errors import InvalidArguments, SandboxViolation, SetupError, ToolFailed
-from toolkit.guard.files.consent import Forms, Globs, fold_all
+from toolkit.guard.files.consent import Consent, Forms, Globs, LocatedPath, fold_all
 from toolkit.guard.files.handles import (
     CHUNK,
     READ_FILE,
     Check,
     FileInfo,
     Handle,
+    Names,
     OpenFile,
     SandboxDir,
     as_regular_file,
+    find_place,
     fstat,
     join_path,
     kind_of,
+    real_names,
 )
-from toolkit.guard.files.path import SandboxPath, split_names
-from toolkit.guard.files.protect import ALWAYS_PROTECTED, AccessRules, Root, journal_outside
+from toolkit.guard.files.path import (
+    AcceptChanges,
+    FileErrors,
+    SandboxPath,
+    ignore_changes,
+    outside_error,
+    split_names,
+    to_failure,
+)
+from toolkit.guard.files.protect import ALWAYS_PROTECTED, AccessRules, ReadOnlyPlaces, Root, journal_outside
 from toolkit.guard.files.resolve import HANDLE, READ_DIRECTORY, ResolverName, open_beneath, pick
-from toolkit.guard.fs.consent import Consent, LocatedPath
-from toolkit.guard.fs.os_errors import FileErrors, to_failure
-from toolkit.guard.fs.pathlib_style.whole_files import MAX_WHOLE_FILE, check_size, decode, encode, paths_in, read_whole
-from toolkit.guard.fs.place import Names, find_place, real_names
-from toolkit.guard.fs.read_only import ReadOnlyPlaces
-from toolkit.guard.fs.transaction.accept import AcceptChanges, ignore_changes
 
 if TYPE_CHECKING:
-    from toolkit.guard.files.write import Fingerprint, WrittenFile
-    from toolkit.guard.fs.transaction.change import FileChange
-    from toolkit.guard.fs.transaction.recover import Recovery
-    from toolkit.guard.fs.transaction.single import Changes
+    from toolkit.guard.files.handles import EntryNames, OpenFile, SandboxDir
+    from toolkit.guard.files.path import SandboxPath
+    from toolkit.guard.files.transaction import Changes, Recovery
+    from toolkit.guard.files.write import FileChange, Fingerprint, WrittenFile
     from toolkit.guard.permission import GitMode, Mode
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Reads and checks whole files, with a limit on their size; and lists directories as paths.
+
+MAX_WHOLE_FILE: Final = 10 * 1024 * 1024
+"""How many bytes are read or written at once, unless the caller sets another limit."""
+
+
+def read_whole(file: OpenFile, max_bytes: int) -> bytes:
+    """The content of a file; ``TOO_LARGE`` if it is longer than that, also if it grows meanwhile."""
+    data = b"" if file.size > max_bytes else file.read(max_bytes + 1)
+    if file.size > max_bytes or len(data) > max_bytes:
+        size = max(file.size, len(data))
+        raise ToolFailed(
+            "TOO_LARGE",
+            f"'{file.path}' has {size} bytes, and at most {max_bytes} are read at once; read it in parts with open_file, "
+            f"or set max_bytes",
+            path=file.path,
+            size=size,
+        )
+    return data
+
+
+def check_size(data: bytes, shown: str, max_bytes: int) -> None:
+    """Refuses to write more than that."""
+    if len(data) > max_bytes:
+        raise ToolFailed(
+            "TOO_LARGE",
+            f"'{shown}' would have {len(data)} bytes, and at most {max_bytes} are written at once; nothing was changed",
+            path=shown,
+            size=len(data),
+        )
+
+
+def decode(data: bytes, encoding: str, shown: str) -> str:
+    """The text of a file; ``BINARY_NOT_SUPPORTED`` if it is not in this encoding."""
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise ToolFailed(
+            "BINARY_NOT_SUPPORTED",
+            f"'{shown}' is not {encoding} text: the byte at position {error.start} does not fit; read it with "
+            f"another encoding, or with read_bytes",
+            path=shown,
+        ) from None
+
+
+def encode(text: str, encoding: str, shown: str) -> bytes:
+    """The text as bytes; refuses characters that the encoding does not have."""
+    try:
+        return text.encode(encoding)
+    except UnicodeEncodeError as error:
+        raise ToolFailed(
+            "BINARY_NOT_SUPPORTED",
+            f"the text for '{shown}' cannot be written as {encoding}: the character at position {error.start} does "
+            f"not fit; nothing was changed",
+            path=shown,
+        ) from None
+
+
+def paths_in(folder: SandboxPath, names: EntryNames) -> list[str]:
+    """The paths of these names in a directory, sorted, in a form that every method takes.
+
+    Leaves out names that are not valid UTF-8, because no path can name them.
+    """
+    return [join_names(folder, name) for name in sorted(name for group in names for name in group) if is_nameable(name)]
+
+
+def join_names(folder: SandboxPath, name: str) -> str:
+    """The path of a raw name: relative to the workspace, or absolute below an extra root."""
+    top = () if not folder.root else (folder.root.rstrip("/"),)
+    return "/".join((*top, *folder.parts, name))
+
+
+def is_nameable(name: str) -> bool:
+    """Whether a path can contain this raw name."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
 
 HoldLock: TypeAlias = Callable[[str, Check], AbstractContextManager[None]]
 RootPaths: TypeAlias = Sequence[str | os.PathLike[str]]
@@ -252,7 +342,6 @@ class SandboxFS(Handle[AccessRules]):
         ...     list(fs.glob("**/*.py")), list(fs.glob("src/*.txt"))
         (['a.py', 'src/b.py', 'src/deep/c.py'], ['src/d.txt'])
         """
-        from toolkit.guard.fs.pathlib_style.glob import glob
 
         return glob(self.path(pattern), self._open_dir)
 
@@ -380,8 +469,7 @@ class SandboxFS(Handle[AccessRules]):
         killed, once the next one calls ``recover``; without one, only for errors. Limit: until it ends, others may
         see a part of the changes.
         """
-        from toolkit.guard.files.transaction import transact
-        from toolkit.guard.fs.transaction.journal import JournalDirectory
+        from toolkit.guard.files.transaction import JournalDirectory, transact
 
         journals = None if self._journal is None else JournalDirectory(self._journal)
         transact(changes, self._changes.find_target, self._begin(), journals, self._check, self._accept_changes)
@@ -391,14 +479,13 @@ class SandboxFS(Handle[AccessRules]):
 
         Does not touch transactions of running processes or files that were changed since; reports the latter.
         """
-        from toolkit.guard.fs.transaction.journal import JournalDirectory
-        from toolkit.guard.fs.transaction.recover import recover
+        from toolkit.guard.files.transaction import JournalDirectory, recover
 
         return () if self._journal is None else tuple(recover(JournalDirectory(self._journal), self._begin()))
 
     @property
     def _changes(self) -> Changes:
-        from toolkit.guard.fs.transaction.single import Changes
+        from toolkit.guard.files.transaction import Changes
 
         return Changes(self)
 
@@ -450,3 +537,97 @@ def _require_list(roots: RootPaths, what: str) -> RootPaths:
     if isinstance(roots, str | bytes | os.PathLike):
         raise SetupError(f"{what} must be a list of directories: write [{os.fspath(roots)!r}]")
     return roots
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Finds paths by a pattern. Links are found, but never followed; the time is linear in what is walked.
+
+MAX_GLOB_DEPTH: Final = 200
+"""How many directories below each other are walked: each of them is open meanwhile."""
+
+_ANY_DEPTH: Final = "**"
+_MAGIC: Final = frozenset("*?[")
+
+Part: TypeAlias = "Callable[[str], object] | None"
+"""Matches one name; None stands for ``**``, any number of directories."""
+States: TypeAlias = frozenset[int]
+"""Which parts of the pattern may match the next name."""
+OpenDir: TypeAlias = "Callable[[SandboxPath], SandboxDir]"
+
+
+def glob(path: SandboxPath, open_dir: OpenDir) -> Iterator[str]:
+    """The paths that match the pattern ``path``, sorted within each directory."""
+    if ".." in path.parts:
+        raise outside_error(path.text)
+    plain = next((at for at, part in enumerate(path.parts) if _MAGIC & set(part)), len(path.parts))
+    depth = min(plain, len(path.parts) - 1)
+    if depth < 0:
+        return
+    top = SandboxPath(path.parts[:depth], root=path.root)
+    parts = [_compile(part) for part in path.parts[depth:]]
+    try:
+        folder = open_dir(top)
+    except ToolFailed as error:
+        if error.reason in ("NOT_FOUND", "NOT_DIRECTORY"):
+            return
+        raise
+    yield from _walk(folder, top, parts, _with_skipped(parts, 0), only_directories=path.wants_directory)
+
+
+def _compile(part: str) -> Part:
+    return None if part == _ANY_DEPTH else re.compile(fnmatch.translate(part)).match
+
+
+def _walk(
+    folder: SandboxDir, path: SandboxPath, parts: list[Part], states: States, *, only_directories: bool, depth: int = 0
+) -> Iterator[str]:
+    with folder:
+        if depth > MAX_GLOB_DEPTH:
+            raise ToolFailed("TOO_LARGE", f"'{folder.path}' has more than {MAX_GLOB_DEPTH} directories above it")
+        names = folder.names()
+        directories = set(names.directories)
+        others = () if only_directories else (*names.files, *names.symlinks, *names.others)
+        for name in sorted((*directories, *others)):
+            after = _step(parts, states, name)
+            if not after or not is_nameable(name):
+                continue
+            if len(parts) in after:
+                yield join_names(path, name)
+            if name in directories and after - {len(parts)}:
+                below = _open_below(folder, name)
+                if below is not None:
+                    inner = SandboxPath((*path.parts, name), root=path.root)
+                    yield from _walk(
+                        below, inner, parts, after, only_directories=only_directories, depth=depth + 1
+                    )  # fmt: skip
+
+
+def _open_below(folder: SandboxDir, name: str) -> SandboxDir | None:
+    """The directory with this name; None if it vanished, may not be read, or is hidden from this call."""
+    try:
+        return folder.child(name)
+    except (ToolFailed, SandboxViolation):
+        return None
+
+
+def _step(parts: list[Part], states: States, name: str) -> States:
+    """The states after one more name."""
+    after: set[int] = set()
+    for state in states:
+        if state == len(parts):
+            continue
+        matches = parts[state]
+        if matches is None:
+            after |= _with_skipped(parts, state)
+        elif matches(name):
+            after |= _with_skipped(parts, state + 1)
+    return frozenset(after)
+
+
+def _with_skipped(parts: list[Part], state: int) -> States:
+    """The state, and those after it that are reached because ``**`` may also stand for nothing."""
+    found = {state}
+    while state < len(parts) and parts[state] is None:
+        state += 1
+        found.add(state)
+    return frozenset(found)

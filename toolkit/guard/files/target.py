@@ -10,14 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from toolkit.errors import SandboxViolation, ToolFailed
-from toolkit.guard.files.consent import Forms
-from toolkit.guard.files.handles import SandboxDir, not_a_file
+from toolkit.guard.files.consent import Forms, LocatedPath
+from toolkit.guard.files.handles import Names, Place, SandboxDir, find_place, not_a_file
 from toolkit.guard.files.path import SandboxPath, display
 from toolkit.guard.files.resolve import Resolver, os_error
-from toolkit.guard.files.write import stat_entry
-from toolkit.guard.fs.consent import LocatedPath
-from toolkit.guard.fs.place import Names, Place, find_place
-from toolkit.guard.fs.rename import move
+from toolkit.guard.files.write import move, stat_entry
 
 if TYPE_CHECKING:
     from toolkit.guard.bare_repository import ChangedName

@@ -15,38 +15,498 @@ being replaced exists at every moment.
 from __future__ import annotations
 
 import errno
+import fcntl
+import json
 import os
 import stat
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, closing, suppress
-from dataclasses import replace
-from typing import Final, Protocol
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, TypeVar
 
-from toolkit.errors import ToolFailed, ToolkitError
+from toolkit.errors import SandboxViolation, SetupError, ToolFailed, ToolkitError
 from toolkit.guard.bare_repository import ChangedName
-from toolkit.guard.files.handles import Check
+from toolkit.guard.files.handles import Check, Descriptor, Names, SandboxDir, find_place, open_folder, real_names
 from toolkit.guard.files.locks import hold_locks
-from toolkit.guard.files.path import display
+from toolkit.guard.files.path import (
+    AcceptChanges,
+    FileErrors,
+    SandboxPath,
+    absolute,
+    already_exists,
+    conflict,
+    display,
+    ignore_changes,
+)
 from toolkit.guard.files.protect import AccessRules, Root
-from toolkit.guard.files.target import Target, file_to_replace, last_name
+from toolkit.guard.files.resolve import READ_DIRECTORY, os_error
+from toolkit.guard.files.target import (
+    Target,
+    file_to_replace,
+    is_directory,
+    last_name,
+    move_target,
+    refuse_covered,
+    refuse_missing,
+)
 from toolkit.guard.files.write import (
+    FileChange,
+    Fingerprint,
+    Put,
+    WrittenFile,
     create,
+    exchange,
     is_unchanged,
+    move_new,
+    replace_file,
     set_mode,
     stat_entry,
     sync_folder,
+    third_name,
     unused_name,
     write_all,
 )
-from toolkit.guard.fs.os_errors import FileErrors, already_exists, conflict
-from toolkit.guard.fs.place import Descriptor, Names, open_folder, real_names
-from toolkit.guard.fs.rename import move_new
-from toolkit.guard.fs.transaction.accept import AcceptChanges, absolute, ignore_changes
-from toolkit.guard.fs.transaction.change import FileChange, Put
-from toolkit.guard.fs.transaction.journal import Journal, JournalDirectory, RootMark, TransactionPlan
-from toolkit.guard.fs.transaction.step import Facts, Step, StepConflict, StepFolder, facts, remove_made_folder
-from toolkit.guard.os_error_translation import OsErrorTranslation
-from toolkit.guard.system_faults import describe_errno, find_system_fault
+from toolkit.guard.system_faults import OsErrorTranslation, describe_errno, find_system_fault
+
+if TYPE_CHECKING:
+    from toolkit.guard.files.sandbox_fs import SandboxFS
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The change of one name in a transaction: it can be done, undone and recognised later by the process that recovers it.
+#
+# Besides its own name a step has a spare name in the same directory that cannot be guessed. Before the step the new file has
+# the spare name; after it the old file has it. So the same exchange does the step and undoes it. Files are recognised by
+# inode, size and time; a file that is neither of the two belongs to somebody else and is not touched.
+
+Facts: TypeAlias = tuple[int, int, int]
+"""Inode, size and time of a file. Not its device: all files of a directory share it, and it may change after a restart."""
+
+State: TypeAlias = Literal["before", "after", "given up", "overtaken", "edited", "displaced", "foreign"]
+"""How far a step got. ``before``: not begun. ``after``: done. ``given up``: undone, the new file is removed. ``overtaken``:
+not done, and the name means something else by now. ``edited``: done, and the new file was changed since. ``displaced``:
+done, and the old file was changed. ``foreign``: none of these."""
+
+
+class StepConflict(Exception):
+    """A name does not have the expected file. Nothing was changed."""
+
+
+@dataclass(slots=True, eq=False)
+class StepFolder:
+    """A directory in which names change. One that does not exist yet will be made in its ``parent``."""
+
+    root: str
+    names: Names
+    """The path from the root, without links."""
+    ino: int | None
+    parent: StepFolder | None = None
+    spare: str = ""
+    """Its name until it gets its own; empty for a directory that this transaction did not make."""
+    held: Descriptor | None = None
+
+    @property
+    def number(self) -> int:
+        if self.held is None:
+            raise FileNotFoundError
+        return self.held.number
+
+
+@dataclass(slots=True, eq=False)
+class Step:
+    """One name that gets another file, a new file, or none."""
+
+    folder: StepFolder
+    name: str
+    spare: str
+    shown: str
+    old: Facts | None
+    """The file of the name before the step; None for no file."""
+    new: Facts | None = None
+    """The file of the name after the step."""
+    made: int | None = None
+    """The inode of the new file, once it exists."""
+
+    def do(self) -> None:
+        """Raises ``StepConflict`` or ``OSError``, with nothing changed."""
+        self._swap_checked(self.old, self.new)
+
+    def undo(self) -> None:
+        """The reverse of ``do``, with the same errors."""
+        self._swap_checked(self.new, self.old)
+
+    def put_back(self) -> None:
+        """``undo`` for an old file that was changed in the meantime."""
+        self._swap(has_old=self.new is not None, has_new=True)
+
+    def _swap_checked(self, old: Facts | None, new: Facts | None) -> None:
+        """Replace ``old`` under the name by ``new``, which has the spare name."""
+        if (self._facts_at(self.name), self._facts_at(self.spare)) != (old, new):
+            raise StepConflict
+        self._swap(has_old=old is not None, has_new=new is not None)
+        # Checked again afterwards, so that there is no moment in which a change could be missed.
+        if (self._facts_at(self.name), self._facts_at(self.spare)) != (new, old):
+            self._swap(has_old=new is not None, has_new=old is not None)
+            raise StepConflict
+
+    def _swap(self, *, has_old: bool, has_new: bool) -> None:
+        number = self.folder.number
+        if has_old and has_new:
+            exchange(number, self.spare, self.name)
+        elif has_new:
+            move_new(number, self.spare, number, self.name)
+        else:
+            move_new(number, self.name, number, self.spare)
+
+    def remove_spare(self, ino: int | None) -> bool:
+        """Remove the file with the spare name if it has this inode. Returns whether the spare name is unused now."""
+        found = self._facts_at(self.spare)
+        if found is not None and found[0] == ino:
+            os.unlink(self.spare, dir_fd=self.folder.number)
+            return True
+        return found is None
+
+    def remove_unnoted_spare(self) -> bool:
+        """The same for a file whose inode was not noted: its process was killed right after making it, so it is empty."""
+        info = stat_entry(self.folder.number, self.spare)
+        if info is not None and stat.S_ISREG(info.st_mode) and info.st_size == 0:
+            os.unlink(self.spare, dir_fd=self.folder.number)
+            return True
+        return info is None
+
+    def state(self) -> State:
+        """How far the step got. Its process no longer works on it."""
+        self._complete_move()
+        here, spare = self._facts_at(self.name), self._facts_at(self.spare)
+        if (here, spare) == (self.old, self.new):
+            return "before"
+        if (here, spare) == (self.new, self.old):
+            return "after"
+        if here == self.old and spare is None:
+            return "given up"
+        if spare == self.new:
+            return "overtaken"
+        if here == self.new and spare is not None and self.old is not None and spare[0] == self.old[0]:
+            return "displaced"
+        return "edited" if spare == self.old else "foreign"
+
+    def _complete_move(self) -> None:
+        """Complete or undo a move of several system calls that was interrupted between two of them."""
+        number, aside = self.folder.number, third_name(self.spare)
+        here, spare, third = self._facts_at(self.name), self._facts_at(self.spare), self._facts_at(aside)
+        if third is not None and third in (self.old, self.new):
+            if third == here:
+                os.unlink(aside, dir_fd=number)
+            elif here is None:
+                move_new(number, aside, number, self.name)
+            else:
+                os.rename(aside, self.spare, src_dir_fd=number, dst_dir_fd=number)
+        elif spare is not None and spare == here:
+            os.unlink(self.spare, dir_fd=number)
+
+    def _facts_at(self, name: str) -> Facts | None:
+        info = stat_entry(self.folder.number, name)
+        return None if info is None else facts(info)
+
+
+def facts(info: os.stat_result) -> Facts:
+    """What distinguishes a file from others in its directory, and from itself after a change."""
+    return info.st_ino, info.st_size, info.st_mtime_ns
+
+
+def remove_made_folder(folder: StepFolder) -> None:
+    """Remove a directory that was made for a transaction, under either of its names, unless it is used by now."""
+    if not folder.spare or folder.parent is None or folder.parent.held is None:
+        return
+    number, name = folder.parent.number, folder.names[-1]
+    here, spare = stat_entry(number, name), stat_entry(number, folder.spare)
+    is_still_spare = spare is not None and spare.st_ino == folder.ino
+    with suppress(OSError):
+        # A move in two steps first makes an empty directory with the new name.
+        if here is not None and (is_still_spare or here.st_ino == folder.ino):
+            os.rmdir(name, dir_fd=number)
+    with suppress(OSError):
+        if is_still_spare or (spare is not None and folder.ino is None):
+            os.rmdir(folder.spare, dir_fd=number)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The journal of a transaction: a write-ahead log of its changes, in a directory that no tool can reach.
+#
+# A journal is one file of JSON lines. The process that writes it holds a lock on it as long as it lives, so a journal that
+# can be locked was abandoned. Its lines, in this order:
+#
+# - the plan: every directory and name of the transaction, and the file that each name has before it;
+# - one ``made`` for each directory and file that was made, with its inode;
+# - ``ready``: all new files are complete, with their inode, size and time; names change from here on;
+# - ``undoing``: the transaction failed and is being undone;
+# - ``done``: all names have changed; only the old files must still be removed.
+#
+# An incomplete line is ignored.
+
+ItemT = TypeVar("ItemT")
+
+_VERSION: Final = 1
+_SUFFIX: Final = ".journal"
+_KEPT_SUFFIX: Final = ".left"
+_MAX_BYTES: Final = 64 << 20
+_NEW: Final = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_FOUND: Final = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+@dataclass(frozen=True, slots=True)
+class RootMark:
+    """Identifies a root later on: by its inode, and by its device or the name it was given by."""
+
+    name: str
+    dev: int
+    ino: int
+
+    def is_same(self, other: RootMark) -> bool:
+        return self.ino == other.ino and (self.dev == other.dev or self.name == other.name)
+
+
+@dataclass(slots=True)
+class TransactionPlan:
+    """The content of a journal: the steps of one transaction, and how far it got."""
+
+    roots: dict[str, RootMark]
+    """The workspace under an empty name, extra roots under their own."""
+    folders: list[StepFolder] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    is_ready: bool = False
+    is_undoing: bool = False
+    is_done: bool = False
+    was_abandoned: bool = False
+    """Whether it was read from a journal. Then the last operation may not have been noted."""
+
+
+class Journal:
+    """The journal of one transaction, open and locked. Without a file it notes nothing; then only errors can be undone."""
+
+    def __init__(self, folder: Descriptor | None = None, name: str = "", file: Descriptor | None = None) -> None:
+        self._folder = folder
+        self._name = name
+        self._file = file
+
+    def note_plan(self, plan: TransactionPlan) -> None:
+        """The first line: it says where to look for everything else."""
+        self._note(_plan_record(plan))
+
+    def note_made_folder(self, number: int, ino: int) -> None:
+        """The folder with this number in the plan exists, under its spare name."""
+        self._note({"made": "folder", "number": number, "ino": ino})
+
+    def note_found_folder(self, number: int, ino: int) -> None:
+        """The folder was not needed: another process made one with its name first."""
+        self._note({"made": "folder", "number": number, "ino": ino, "spare": ""})
+
+    def note_made_file(self, number: int, ino: int) -> None:
+        """The new file of the step with this number exists and is empty."""
+        self._note({"made": "file", "number": number, "ino": ino})
+
+    def note_ready(self, plan: TransactionPlan) -> None:
+        """No name may change before this is on the disk."""
+        self._note({"ready": [step.new for step in plan.steps]})
+        if self._file is not None and self._folder is not None:
+            os.fsync(self._file.number)
+            os.fsync(self._folder.number)
+
+    def note_undoing(self) -> None:
+        """From here on the transaction can only be undone."""
+        self._note({"undoing": True})
+
+    def note_done(self) -> None:
+        """From here on the transaction can only be finished."""
+        self._note({"done": True})
+
+    def _note(self, record: dict[str, Any]) -> None:
+        if self._file is None:
+            return
+        number = self._file.number
+        before = os.fstat(number).st_size
+        rest = memoryview(json.dumps(record, separators=(",", ":")).encode() + b"\n")
+        try:
+            while rest:
+                rest = rest[os.write(number, rest) :]
+        except OSError:
+            # The next line must not be appended to a part of this one.
+            os.ftruncate(number, before)
+            raise
+
+    def read(self) -> TransactionPlan | None:
+        """The plan of an abandoned journal; None if nothing was done yet.
+
+        Raises ``ValueError`` if the file is not a journal of this version.
+        """
+        if self._file is None:
+            return None
+        data = bytearray()
+        while piece := os.read(self._file.number, 1 << 20):
+            data += piece
+            if len(data) > _MAX_BYTES:
+                raise ValueError("the journal is too long")
+        try:
+            return _parse_plan(bytes(data))
+        except (LookupError, TypeError, AttributeError, RecursionError) as error:
+            raise ValueError("not a journal") from error
+
+    def remove(self) -> None:
+        """The transaction has ended, in one way or the other."""
+        if self._folder is not None:
+            os.unlink(self._name, dir_fd=self._folder.number)
+        self.close()
+
+    def set_aside(self) -> None:
+        """Keep the file for a person to look at; it will not be read again."""
+        if self._folder is not None:
+            kept = self._name.removesuffix(_SUFFIX) + _KEPT_SUFFIX
+            os.rename(self._name, kept, src_dir_fd=self._folder.number, dst_dir_fd=self._folder.number)
+        self.close()
+
+    def close(self) -> None:
+        """Release the lock. The next ``recover`` handles a journal that still exists."""
+        self._file = self._folder = None
+
+
+class JournalDirectory:
+    """The directory of the journals. It belongs to this user and is made when the first one is written."""
+
+    def __init__(self, path: str) -> None:
+        self.path: Final = path
+
+    def begin(self) -> Journal:
+        """Make a new journal, locked."""
+        folder = self._open(make=True)
+        while True:
+            name = f"{os.urandom(16).hex()}{_SUFFIX}"
+            file = Descriptor(os.open(name, _NEW, 0o600, dir_fd=folder.number))
+            fcntl.flock(file.number, fcntl.LOCK_EX)
+            # A cleanup may have removed the file before it was locked.
+            if os.fstat(file.number).st_nlink:
+                return Journal(folder, name, file)
+
+    def take_abandoned(self) -> Iterator[Journal]:
+        """Lock and return every journal that no running process has locked."""
+        try:
+            folder = self._open(make=False)
+        except FileNotFoundError:
+            return
+        for name in sorted(os.listdir(folder.number)):
+            if not name.endswith(_SUFFIX):
+                continue
+            try:
+                file = Descriptor(os.open(name, _FOUND, dir_fd=folder.number))
+                fcntl.flock(file.number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                continue  # a running transaction, or one that has just ended
+            info = os.fstat(file.number)
+            if info.st_nlink and stat.S_ISREG(info.st_mode):
+                yield Journal(folder, name, file)
+
+    def _open(self, *, make: bool) -> Descriptor:
+        if make:
+            _make_private(self.path)
+        folder = Descriptor(os.open(self.path, READ_DIRECTORY))
+        info = os.fstat(folder.number)
+        if info.st_uid != os.geteuid() or info.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            raise SetupError("the journal directory must belong to this user, and no other user may write to it")
+        return folder
+
+
+def _make_private(path: str) -> None:
+    """Make the directory and the missing ones above it; no other user may enter them."""
+    above = os.path.dirname(path)
+    if above != path and not os.path.isdir(above):
+        _make_private(above)
+    with suppress(FileExistsError):
+        os.mkdir(path, 0o700)
+
+
+# -- the format of the lines -------------------------------------------------------------------------------------------
+
+
+def _plan_record(plan: TransactionPlan) -> dict[str, Any]:
+    numbers = {id(folder): number for number, folder in enumerate(plan.folders)}
+    return {
+        "version": _VERSION,
+        "roots": {key: [mark.name, mark.dev, mark.ino] for key, mark in plan.roots.items()},
+        "folders": [
+            {
+                "root": folder.root,
+                "names": folder.names,
+                "ino": folder.ino,
+                "parent": None if folder.parent is None else numbers[id(folder.parent)],
+                "spare": folder.spare,
+            }
+            for folder in plan.folders
+        ],
+        "steps": [
+            {"folder": numbers[id(step.folder)], "name": step.name, "spare": step.spare, "old": step.old}
+            | {"shown": step.shown}
+            for step in plan.steps
+        ],
+    }
+
+
+def _parse_plan(data: bytes) -> TransactionPlan | None:
+    lines = data.split(b"\n")[:-1]
+    if not lines:
+        return None
+    plan = _parse_plan_record(json.loads(lines[0]))
+    for line in lines[1:]:
+        record = json.loads(line)
+        if "made" in record:
+            number, ino = int(record["number"]), int(record["ino"])
+            if record["made"] == "folder":
+                folder = _item_at(plan.folders, number)
+                folder.ino, folder.spare = ino, record.get("spare", folder.spare)
+            else:
+                _item_at(plan.steps, number).made = ino
+        elif "ready" in record:
+            plan.is_ready = True
+            for step, new in zip(plan.steps, record["ready"], strict=True):
+                step.new = _parse_facts(new)
+        plan.is_undoing |= "undoing" in record
+        plan.is_done |= "done" in record
+    return plan
+
+
+def _parse_plan_record(record: dict[str, Any]) -> TransactionPlan:
+    if record["version"] != _VERSION:
+        raise ValueError("unsupported journal version")
+    plan = TransactionPlan({key: RootMark(*mark) for key, mark in record["roots"].items()}, was_abandoned=True)
+    for row in record["folders"]:
+        parent = None if row["parent"] is None else _item_at(plan.folders, row["parent"])
+        names = tuple(map(_check_name, row["names"]))
+        if row["root"] not in plan.roots or (parent is not None and not names):
+            raise ValueError("a directory without a root or a name")
+        spare = _check_name(row["spare"]) if parent else ""
+        plan.folders.append(StepFolder(row["root"], names, row["ino"], parent, spare))
+    for row in record["steps"]:
+        folder, name, spare = _item_at(plan.folders, row["folder"]), _check_name(row["name"]), _check_name(row["spare"])
+        plan.steps.append(Step(folder, name, spare, row["shown"], _parse_facts(row["old"])))
+    return plan
+
+
+def _item_at(items: list[ItemT], number: int) -> ItemT:
+    if number < 0:
+        raise ValueError("a negative number")
+    return items[number]
+
+
+def _check_name(text: str) -> str:
+    """Refuse what is not the name of an entry in a directory."""
+    if text in ("", ".", "..") or "/" in text or "\0" in text:
+        raise ValueError("not a file name")
+    return text
+
+
+def _parse_facts(row: Sequence[int] | None) -> Facts | None:
+    if row is None:
+        return None
+    ino, size, mtime_ns = row
+    return ino, size, mtime_ns
 
 
 class FindTarget(Protocol):
@@ -320,3 +780,298 @@ class _JournalErrors(OsErrorTranslation):
     def translate(self, error: OSError) -> ToolFailed:
         what = "nothing was changed: the journal could not be written"
         return find_system_fault(error, what) or ToolFailed("IO", f"{what}: {describe_errno(error.errno or errno.EIO)}")
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Changes of one name at a time: written, made, removed, moved. Several at once are a transaction.
+#
+# Imported at the first change: most calls only read. What each method promises is said where callers see it, in
+# ``SandboxFS``.
+
+
+class Changes:
+    """Changes what a ``SandboxFS`` may change."""
+
+    def __init__(self, fs: SandboxFS) -> None:
+        self._fs = fs
+
+    @contextmanager
+    def lock(self, *texts: str) -> Iterator[None]:
+        places: list[Names] = []
+        for text in texts:
+            with (
+                self.find_target(text, follow=True) as target,
+                FileErrors(target.path.shown),
+                self._fs._begin().protect_repositories([target.changed]),
+            ):
+                places.append(target.real)
+        with hold_locks(places, self._fs._check, self._fs._begin().hold_elsewhere):
+            yield
+
+    def write_file(
+        self, text: str, data: bytes, *, create_only: bool = False, expected: Fingerprint | None = None
+    ) -> WrittenFile:
+        with self._change_target(text, follow=True) as target:
+            place, shown = target.place, target.path.shown
+            before = file_to_replace(place, shown)
+            if create_only and before is not None:
+                raise already_exists(shown)
+            if expected is not None and before is None:
+                raise conflict(shown)
+            place.make_missing()
+            folder, name = place.folder, last_name(target)
+
+            def compare() -> None:
+                if expected is not None and not is_unchanged(folder, name, expected):
+                    raise conflict(shown)
+
+            mode = None if before is None else stat.S_IMODE(before.st_mode)
+            compare()
+            with self._fs._accept_changes() as accept:
+                given = replace_file(
+                    folder, name, data, mode=mode, new=create_only, check=self._fs._check, last=compare
+                )
+                accept(absolute(target.real), data)
+            return WrittenFile(shown, before is None, len(data), given)
+
+    def make_dir(self, text: str, *, parents: bool = True, exist_ok: bool = True) -> bool:
+        with (
+            self.find_target(text, follow=True) as target,
+            FileErrors(target.path.shown),
+            self._fs._begin().protect_repositories([target.changed]),
+        ):
+            place, shown = target.place, target.path.shown
+            if place.missing and not parents:
+                raise ToolFailed("NOT_FOUND", f"the parent directory of '{shown}' does not exist", path=shown)
+            place.make_missing()
+            try:
+                os.mkdir(place.name or ".", dir_fd=place.folder)
+            except FileExistsError:
+                if exist_ok and (place.name is None or is_directory(stat_entry(place.folder, place.name))):
+                    return False
+                raise
+            return True
+
+    def remove_file(self, text: str) -> None:
+        with self._change_target(text, follow=False) as target:
+            name = last_name(target)
+            refuse_missing(target)
+            self._fs._begin().check_move(target.path, target.real)
+            if target.place.wants_directory and not is_directory(stat_entry(target.place.folder, name)):
+                raise os_error(errno.ENOTDIR)
+            with self._fs._accept_changes() as accept:
+                os.unlink(name, dir_fd=target.place.folder)
+                accept(absolute(target.real), None)
+
+    def remove_dir(self, text: str) -> None:
+        with self._change_target(text, follow=False) as target:
+            name = last_name(target)
+            refuse_missing(target)
+            self._fs._begin().check_move(target.path, target.real)
+            os.rmdir(name, dir_fd=target.place.folder)
+
+    def rename(self, old: str, new: str, *, replace: bool = False) -> None:
+        with (
+            self.find_target(old, follow=False) as source,
+            self.find_target(new, follow=False) as target,
+            hold_locks([source.real, target.real], self._fs._check, self._fs._begin().hold_elsewhere),
+        ):
+            with FileErrors(source.path.shown):
+                self._check_move(source, target)
+            with (
+                FileErrors(target.path.shown),
+                self._fs._begin().protect_repositories([source.changed, target.changed]),
+            ):
+                refuse_missing(target)
+                move_target(source, target, replace=replace)
+
+    @contextmanager
+    def find_target(self, text: str, *, follow: bool) -> Iterator[Target]:
+        """The place of ``text``, if it may be changed. Checked by its path before it is found, and by its real path after."""
+        path = self._fs.path(text)
+        rules = self._fs._begin()
+        rules.check_write(path)
+        with FileErrors(path.shown):
+            rules.root(path).refuse_removed()
+            place = find_place(rules.root(path).number, path, self._fs._resolver, follow=follow)
+        with place:
+            with FileErrors(path.shown):
+                real = place.real()
+                forms = rules.check_write(path, real)
+                changed = ChangedName.at(place, real, rules.outermost(real), path.shown)
+            yield Target(path, place, real, forms, changed)
+
+    @contextmanager
+    def _change_target(self, text: str, *, follow: bool) -> Iterator[Target]:
+        """``find_target`` with the lock of the name held, repositories protected, and errors of the system translated."""
+        with (
+            self.find_target(text, follow=follow) as target,
+            hold_locks([target.real], self._fs._check, self._fs._begin().hold_elsewhere),
+            FileErrors(target.path.shown),
+            self._fs._begin().protect_repositories([target.changed]),
+        ):
+            yield target
+
+    def _check_move(self, source: Target, target: Target) -> None:
+        """Refuse to move what does not exist, is a root, or contains what may not be moved."""
+        name = last_name(source)
+        last_name(target)
+        refuse_missing(source)
+        rules = self._fs._begin()
+        for one in (source, target):
+            rules.check_move(one.path, one.real)
+        info = os.stat(name, dir_fd=source.place.folder, follow_symlinks=False)
+        if is_directory(info):
+            top = os.open(name, READ_DIRECTORY | os.O_NOFOLLOW, dir_fd=source.place.folder)
+            with SandboxDir(top, source.path.shown, self._fs._check) as folder:
+                refuse_covered(folder, (source, target), rules)
+        elif source.place.wants_directory or target.place.wants_directory:
+            raise os_error(errno.ENOTDIR)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Recovers the transactions of killed processes: each is finished or undone, so that all of its changes hold or none.
+#
+# A journal is not trusted without checks. A directory is opened name by name from its root without following a link and must
+# be the one that was noted. A file is touched only if it is the one that was noted, by inode, size and time. What somebody
+# else put in its place stays, and the report says so.
+#
+# Recovery is idempotent: a process that is killed during it leaves the rest to the next one.
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """The result for one transaction that a killed process left.
+
+    ``stuck`` means that parts could be neither finished nor undone; ``kept`` means that nothing was tried, for a reason
+    that may be temporary. ``troubles`` are sentences about both; paths in them are relative to the workspace.
+    """
+
+    outcome: Literal["finished", "undone", "stuck", "kept"]
+    paths: tuple[str, ...]
+    troubles: tuple[str, ...] = ()
+
+
+def recover(journals: JournalDirectory, rules: AccessRules) -> Iterator[Recovery]:
+    """Finish or undo every transaction below these roots whose process is gone."""
+    for journal in journals.take_abandoned():
+        try:
+            recovery = _recover_one(journal, rules)
+        except OSError as error:
+            problem = f"the transaction could not be examined: {os.strerror(error.errno or 0).lower()}"
+            recovery = Recovery("kept", (), (problem,))
+        except ToolFailed as busy:
+            recovery = Recovery("kept", (), (busy.message,))
+        finally:
+            journal.close()
+        if recovery is not None:
+            yield recovery
+
+
+def _recover_one(journal: Journal, rules: AccessRules) -> Recovery | None:
+    try:
+        plan = journal.read()
+    except ValueError:
+        journal.set_aside()
+        return Recovery("stuck", (), ("a journal that cannot be read was set aside",))
+    if plan is None:
+        journal.remove()
+        return None
+    if not _has_same_roots(plan, rules):
+        return None  # it belongs to another toolkit with other roots
+    paths = tuple(step.shown for step in plan.steps)
+    refusal = _find_refusal(plan, rules)
+    if refusal is not None:
+        return Recovery("kept", paths, (refusal,))
+    with hold_locks(_places(plan, rules), _no_check, rules.hold_elsewhere):
+        return _finish_or_undo(journal, plan, rules, paths)
+
+
+def _finish_or_undo(journal: Journal, plan: TransactionPlan, rules: AccessRules, paths: tuple[str, ...]) -> Recovery:
+    for folder in plan.folders:
+        folder.held = _reopen(folder, rules)
+    if _complete(plan):
+        troubles = finish(plan, journal)
+        if troubles:
+            journal.set_aside()
+        return Recovery("finished", paths, tuple(troubles))
+    with suppress(OSError):
+        journal.note_undoing()
+    stuck = undo(plan)
+    if stuck:
+        journal.set_aside()
+        return Recovery("stuck", paths, tuple(stuck))
+    journal.remove()
+    return Recovery("undone", paths)
+
+
+def _has_same_roots(plan: TransactionPlan, rules: AccessRules) -> bool:
+    """Whether every root of the transaction is one of these."""
+    for key, mark in plan.roots.items():
+        try:
+            root = rules.root(SandboxPath((), root=key))
+        except KeyError:
+            return False
+        info = os.fstat(root.number)
+        if not mark.is_same(RootMark(root.name, info.st_dev, info.st_ino)):
+            return False
+    return True
+
+
+def _find_refusal(plan: TransactionPlan, rules: AccessRules) -> str | None:
+    """Why the rules of today do not allow these changes, whatever was allowed before."""
+    for step, place in zip(plan.steps, _places(plan, rules), strict=True):
+        try:
+            rules.check_write(SandboxPath((*step.folder.names, step.name), root=step.folder.root), place)
+        except SandboxViolation as violation:
+            return violation.message
+    return None
+
+
+def _places(plan: TransactionPlan, rules: AccessRules) -> list[Names]:
+    """The real path of each step."""
+    return [
+        (*real_names(rules.root(SandboxPath((), root=step.folder.root)).number), *step.folder.names, step.name)
+        for step in plan.steps
+    ]
+
+
+def _no_check() -> None:
+    """Recovery belongs to no call that could be cancelled."""
+
+
+def _reopen(folder: StepFolder, rules: AccessRules) -> Descriptor | None:
+    """Open the directory that was noted, if it is still where it was."""
+    if folder.parent is None:
+        top: int | None = rules.root(SandboxPath((), root=folder.root)).number
+        names = folder.names
+    else:
+        top = None if folder.parent.held is None else folder.parent.held.number
+        names = folder.names[-1:]
+    if top is None:
+        return None
+    held = Descriptor(os.dup(top))
+    try:
+        for name in names:
+            held = Descriptor(open_folder(name, held.number))
+    except OSError:
+        return None
+    return held if os.fstat(held.number).st_ino == folder.ino else None
+
+
+def _complete(plan: TransactionPlan) -> bool:
+    """Do the remaining steps if that is possible. Returns whether all steps are done."""
+    if plan.is_done:
+        return True
+    if plan.is_undoing or not plan.is_ready or any(folder.held is None for folder in plan.folders):
+        return False
+    states = [step.state() for step in plan.steps]
+    if not {"before", "after", "edited"}.issuperset(states):
+        return False
+    try:
+        for step, state in zip(plan.steps, states, strict=True):
+            if state == "before":
+                step.do()
+    except (OSError, StepConflict):
+        return False
+    return True

@@ -12,8 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 from toolkit.errors import SandboxViolation, SetupError
-from toolkit.guard.net.addresses import Address, AddressRules, embedded_addresses
-from toolkit.guard.network.hosts import Host, HostPattern
+from toolkit.guard.network.hosts import Address, AddressRules, Host, HostPattern, embedded_addresses
 
 if TYPE_CHECKING:
     import ssl

@@ -7,14 +7,67 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar, get_args
 
 from toolkit.errors import PolicyError, SetupError
+from toolkit.guard.files.path import split_names
 from toolkit.guard.permission import PERMISSIONS, Permission, unknown_permission
-from toolkit.guard.policy.hints import HINTS, Hint
 
 if TYPE_CHECKING:
-    from toolkit.guard.files.consent import Globs
-    from toolkit.guard.fs.consent import AskRule, LocatedPath, RealPath
+    from toolkit.guard.files.consent import AskRule, Globs, LocatedPath, RealPath
     from toolkit.guard.network.hosts import Host, HostPattern
     from toolkit.guard.policy.touched import Touched
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The self-declared hints of tools (MCP's annotations), as names by which rules can select tools.
+#
+# A hint is not proof: a wrong declaration is not detected. So a rule that selects by a hint may ask or deny, but never allow,
+# and a missing declaration counts as the worst case.
+
+Hint: TypeAlias = Literal["destructive", "open-world", "not-read-only", "not-idempotent"]
+HINTS: Final[tuple[Hint, ...]] = get_args(Hint)
+
+_REACHES_OUTSIDE: Final = frozenset({"execute", "network"})
+_WORDS: Final = (
+    ("readOnlyHint", "read-only"),
+    ("destructiveHint", "destructive"),
+    ("idempotentHint", "idempotent"),
+    ("openWorldHint", "open-world"),
+)
+
+
+def effective_hints(annotations: Mapping[str, Any], permissions: Collection[Permission]) -> frozenset[Hint]:
+    """The hints that hold for a tool, given all permissions it may get.
+
+    Where nothing is declared, MCP assumes a tool that changes and destroys things and reaches an open world. Only a tool
+    without the permissions for that is assumed not to do so.
+
+    >>> sorted(effective_hints({"readOnlyHint": True, "openWorldHint": False}, ["execute"]))
+    []
+    >>> sorted(effective_hints({}, ["network"]))
+    ['destructive', 'not-idempotent', 'not-read-only', 'open-world']
+    >>> sorted(effective_hints({}, ["read"]))
+    []
+    """
+    declared = {key: annotations.get(key) for key, _ in _WORDS}
+    read_only, destructive, open_world = (declared[key] for key in ("readOnlyHint", "destructiveHint", "openWorldHint"))
+    only_reads = read_only is True or read_only is not False and {*permissions} <= {"read"}
+    found: dict[Hint, bool] = {
+        "destructive": destructive is True or not only_reads and destructive is not False,
+        "open-world": open_world is True or open_world is not False and not _REACHES_OUTSIDE.isdisjoint(permissions),
+        "not-read-only": not only_reads,
+        "not-idempotent": not only_reads and declared["idempotentHint"] is not True,
+    }
+    return frozenset(hint for hint, holds in found.items() if holds)
+
+
+def describe_hints(annotations: Mapping[str, Any]) -> list[str]:
+    """The hints that a tool declares, in words.
+
+    >>> describe_hints({"readOnlyHint": False, "destructiveHint": True})
+    ['not read-only', 'destructive']
+    """
+    given = [(annotations[key], word) for key, word in _WORDS if isinstance(annotations.get(key), bool)]
+    return [word if holds else f"not {word}" for holds, word in given]
+
 
 Decision: TypeAlias = Literal["allow", "ask", "deny"]
 DECISIONS: Final[tuple[Decision, ...]] = get_args(Decision)
@@ -207,7 +260,7 @@ def _check_lists(values: Mapping[str, object]) -> None:
 
 
 def _ask_rule(globs: Globs, because: str) -> AskRule:
-    from toolkit.guard.fs.consent import AskRule
+    from toolkit.guard.files.consent import AskRule
 
     return AskRule(globs, because)
 
@@ -234,7 +287,6 @@ def _path_matcher(pattern: str, globs: Globs | None) -> Callable[[str], bool]:
 
 
 def _exact_matcher(pattern: str) -> Callable[[str], bool]:
-    from toolkit.guard.policy.allow_globs import compile_exact
 
     _refuse_home(pattern)
     try:
@@ -258,6 +310,76 @@ def _host_pattern(text: str) -> HostPattern:
 
 
 def _command_words(command: str, decision: Decision) -> tuple[str, ...]:
-    from toolkit.guard.policy.commands.touched_commands import read_rule
+    from toolkit.guard.policy.commands import read_rule
 
     return read_rule(command, decision)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Glob patterns of allow rules. Names are compared exactly, never folded, in bounded time for every pattern.
+
+
+def compile_exact(pattern: str) -> Callable[[str], bool]:
+    """A function that tests whether a path matches: ``*`` and ``?`` inside a name, ``**`` for any number of names.
+
+    A pattern without a slash matches at any depth; a slash at its end does not count. A match covers everything below it.
+    A path that contains ``..`` never matches, because only the kernel knows where it leads.
+
+    >>> docs = compile_exact("docs/**")
+    >>> docs("docs/a.md"), docs("Docs/a.md"), docs("docs/../secret")
+    (True, False, False)
+    """
+    wanted = split_names(pattern)
+    if not wanted:
+        raise PolicyError(f"a path rule needs a pattern such as 'secrets/**' or '*.pem', not {pattern!r}")
+    if len(wanted) == 1 and "/" not in pattern.rstrip("/"):
+        wanted = ["**", *wanted]
+    if wanted[-1] == "**" and len(wanted) > 1:
+        wanted = wanted[:-1]
+
+    def matches(path: str) -> bool:
+        names = split_names(path)
+        return ".." not in names and _covers(wanted, names)
+
+    return matches
+
+
+def _covers(wanted: Sequence[str], names: Sequence[str]) -> bool:
+    """Whether the pattern matches the path or a directory above it. ``reached`` are the possible positions in the pattern."""
+    reached = _skip_double_stars({0}, wanted)
+    for name in names:
+        if len(wanted) in reached:
+            return True
+        stay = {at for at in reached if at < len(wanted) and wanted[at] == "**"}
+        step = {at + 1 for at in reached if at < len(wanted) and wanted[at] != "**" and _matches(wanted[at], name)}
+        reached = _skip_double_stars(stay | step, wanted)
+    return len(wanted) in reached
+
+
+def _skip_double_stars(places: set[int], wanted: Sequence[str]) -> set[int]:
+    """The positions, and those after a ``**``, which may stand for no name at all."""
+    found = set(places)
+    for at in sorted(places):
+        while at < len(wanted) and wanted[at] == "**":
+            at += 1
+            found.add(at)
+    return found
+
+
+def _matches(pattern: str, name: str) -> bool:
+    """Whether one name matches. Only the last star is ever tried again, so the time is bounded for every input."""
+    p = n = 0
+    star = mark = -1
+    while n < len(name):
+        if p < len(pattern) and pattern[p] == "*":
+            star, mark = p, n
+            p += 1
+        elif p < len(pattern) and pattern[p] in ("?", name[n]):
+            p += 1
+            n += 1
+        elif star >= 0:
+            mark += 1
+            p, n = star + 1, mark
+        else:
+            return False
+    return all(letter == "*" for letter in pattern[p:])

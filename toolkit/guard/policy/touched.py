@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from toolkit.errors import ToolkitError
 from toolkit.guard.network.hosts import Host, Url
+from toolkit.guard.policy.rule import Decision, Rule
 
 if TYPE_CHECKING:
-    from toolkit.guard.fs.consent import LocatedPath
-    from toolkit.guard.policy.commands.touched_commands import TouchedCommands
+    from toolkit.guard.files.consent import LocatedPath
+    from toolkit.guard.permission import Permission
+    from toolkit.guard.policy.commands import TouchedCommands
+    from toolkit.guard.policy.policy import SecurityPolicy, Verdict
     from toolkit.guard.policy.preview import Preview
     from toolkit.guard.policy.rule import Rule
 
@@ -92,6 +96,138 @@ def _host_of(url: str) -> Host | None:
 
 
 def _touched_commands(preview: Preview) -> TouchedCommands:
-    from toolkit.guard.policy.commands.touched_commands import TouchedCommands
+    from toolkit.guard.policy.commands import TouchedCommands
 
     return TouchedCommands.from_preview(preview)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The rules of a policy that cover one tool, sorted once, so that a call is compared only with those that may match it.
+
+
+class ToolRules:
+    """The rules that cover one tool, by decision, each in the order of the policy."""
+
+    __slots__ = ("_need_commands", "allowing", "any_allowing", "asking", "denying")
+
+    def __init__(self, rules: Iterable[Rule[Any]]) -> None:
+        covering = tuple(rules)
+        self.denying: Final = RuleGroup(rule for rule in covering if rule.decision == "deny")
+        self.asking: Final = RuleGroup(rule for rule in covering if rule.decision == "ask")
+        self.allowing: Final = [rule for rule in covering if rule.decision == "allow"]
+        self.any_allowing: Final = next((rule for rule in self.allowing if not rule.is_conditional), None)
+        """An allow rule without a condition."""
+        self._need_commands: Final = any(rule.command is not None for rule in covering)
+
+    def find_touched(self, preview: Preview, places: tuple[LocatedPath, ...] | None) -> Touched:
+        """What a call touches, in the form that the rules compare."""
+        return Touched.from_preview(preview, need_commands=self._need_commands, places=places)
+
+
+class RuleGroup:
+    """Rules that deny, or rules that ask."""
+
+    __slots__ = ("_hosts", "_parents", "_sorted", "rules")
+
+    def __init__(self, rules: Iterable[Rule[Any]]) -> None:
+        self.rules: Final = tuple(rules)
+        patterns = [rule.host_pattern for rule in self.rules if rule.host_pattern is not None]
+        self._hosts: Final = frozenset(pattern.host.text for pattern in patterns if not pattern.below)
+        self._parents: Final = tuple(pattern.suffix for pattern in patterns if pattern.below)
+        self._sorted: Final[dict[tuple[bool, bool, bool], tuple[Rule[Any], ...]]] = {}
+
+    def find(self, touched: Touched) -> Rule[Any] | None:
+        """The first rule that matches anything the call touches."""
+        if not self.rules:
+            return None
+        kinds = bool(touched.paths or touched.places), touched.commands is not None, self._may_match_host(touched)
+        rules = self._sorted.get(kinds)
+        if rules is None:
+            rules = self._sorted[kinds] = self._rules_about(*kinds)
+        for rule in rules:
+            if rule.touches(touched):
+                return rule
+        return None
+
+    def _may_match_host(self, touched: Touched) -> bool:
+        """Whether a rule on hosts may match: every URL that cannot be read does."""
+        for host in touched.hosts:
+            if host.text in self._hosts or host.text.endswith(self._parents):
+                return True
+        return touched.opaque_url
+
+    def _rules_about(self, paths: bool, commands: bool, hosts: bool) -> tuple[Rule[Any], ...]:
+        touched = {None: True, "path": paths, "command": commands, "host": hosts}
+        return tuple(rule for rule in self.rules if touched[rule.condition])
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# What a policy looked at to decide one call: its rules for the tool, the tool's own entry, the default.
+
+Outcome: TypeAlias = Literal["decides", "matches", "does not match", "not needed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Considered:
+    """One line of a policy that could have decided the call."""
+
+    place: str | None
+    """``file:line:column``; None for a policy that was not read from a file."""
+    decision: Decision
+    text: str
+    outcome: Outcome
+
+
+def list_considered(
+    policy: SecurityPolicy[Any],
+    verdict: Verdict,
+    name: str,
+    permissions: Collection[Permission],
+    preview: Preview,
+    places: tuple[LocatedPath, ...] | None,
+) -> tuple[Considered, ...]:
+    """In the order in which they count: deny rules, ask rules, allow rules, the tool's entry, the default."""
+    found: list[Considered] = []
+    has_decided = False
+    for considered, because in _candidates(policy, name, permissions, preview, places):
+        outcome = "not needed" if has_decided else considered.outcome
+        if not has_decided and verdict.because.startswith(because):
+            has_decided, outcome = True, "decides"
+        found.append(Considered(considered.place, considered.decision, considered.text, outcome))
+    return tuple(found)
+
+
+def _candidates(
+    policy: SecurityPolicy[Any],
+    name: str,
+    permissions: Collection[Permission],
+    preview: Preview,
+    places: tuple[LocatedPath, ...] | None,
+) -> Iterator[tuple[Considered, str]]:
+    rules = policy.covering_rules(name, permissions)
+    touched = Touched.from_preview(
+        preview, need_commands=any(rule.command is not None for rule in rules), places=places
+    )
+    for decision in ("deny", "ask", "allow"):
+        for rule in rules:
+            if rule.decision == decision:
+                outcome: Outcome = "matches" if _matches(rule, touched) else "does not match"
+                place = policy.locate(("rules", policy.rules.index(rule)))
+                yield Considered(place, rule.decision, repr(rule), outcome), rule.because
+    fallback = policy.fallback(name)
+    if name in policy.tools:
+        place = policy.locate(("tools", name))
+        yield Considered(place, fallback.decision, f"tools[{name!r}]", "not needed"), fallback.because
+    elif policy.must_be_named(name):
+        yield (
+            Considered(None, fallback.decision, "no entry in tools and no rule names it", "not needed"),
+            fallback.because,
+        )
+    else:
+        yield Considered(policy.locate(("default",)), policy.default, "default", "not needed"), fallback.because
+
+
+def _matches(rule: Rule[Any], touched: Touched) -> bool:
+    if rule.decision != "allow":
+        return rule.touches(touched)
+    return not rule.is_conditional or touched.covered_by([rule]) is not None

@@ -28,12 +28,10 @@ from typing import Final
 
 from toolkit.guard.files.resolve import HANDLE, open_beneath, openat2
 from toolkit.guard.process import bubblewrap_main
-from toolkit.guard.process.fork_server.host_view import DEV_LINKS, DEVICES, ETC, TMP, TMP_BYTES
-from toolkit.guard.process.fork_server.process_tree import children
-from toolkit.guard.process.kernel.syscall import PR_SET_CHILD_SUBREAPER, Unsupported, prctl
+from toolkit.guard.process.kernel import PR_SET_CHILD_SUBREAPER, Unsupported, prctl
 from toolkit.guard.process.messages import CommandRequest, Setup, identity
 from toolkit.guard.process.program import SYSTEM, SYSTEM_PATH, is_below
-from toolkit.guard.process.supervisor import send_report
+from toolkit.guard.process.supervisor import DEV_LINKS, DEVICES, ETC, TMP, TMP_BYTES, children, send_report
 
 _NAME: Final = "bwrap"
 _MAX_PRINTED: Final = 4096

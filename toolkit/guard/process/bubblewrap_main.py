@@ -12,9 +12,8 @@ import signal
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
-from toolkit.guard.process.fork_server.host_view import fill_tmp
-from toolkit.guard.process.kernel.syscall import PR_SET_DUMPABLE, Unsupported, prctl
-from toolkit.guard.process.supervisor import Supervisor
+from toolkit.guard.process.kernel import PR_SET_DUMPABLE, Unsupported, prctl
+from toolkit.guard.process.supervisor import Supervisor, fill_tmp
 
 
 def main(message_fd: int) -> NoReturn:

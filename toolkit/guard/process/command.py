@@ -9,15 +9,19 @@ import contextlib
 import difflib
 import errno
 import os
+import re
+import secrets
 import signal
 import subprocess
-from collections.abc import Callable, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Protocol, TypeAlias, cast
 
-from toolkit.errors import InvalidArguments, ToolFailed, ToolkitError, ToolNotAllowed
+from toolkit.errors import InvalidArguments, SandboxViolation, ToolFailed, ToolkitError, ToolNotAllowed
 from toolkit.guard.files.path import display
 from toolkit.guard.process.fork_client import CommandHandle
+from toolkit.guard.process.kernel import PROXY_PORT
 from toolkit.guard.process.limits import CommandLimits, EndedBy
 from toolkit.guard.process.messages import CommandRequest
 from toolkit.guard.system_faults import SCARCE_AT_START, describe_errno, system_fault
@@ -239,3 +243,196 @@ def check_argv(argv: Sequence[str]) -> tuple[str, ...]:
                 f"{_MAX_ARGUMENT_BYTES}; write long data to a file or give it as input"
             )
     return tuple(argv)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The environment of a command: built from nothing, never copied from this process.
+#
+# Promise: a command sees only the names below and what its caller added, so it inherits no secret of the host. Variables
+# that make a loader, shell, interpreter or common tool run other code are refused by name, in upper or lower case. Limit: the
+# list covers common programs; a program in the workspace may use variables of its own. What builds need (``CC``,
+# ``CARGO_*``, ``PIP_*``, ``npm_config_*``) may be set; no allow rule on commands covers a call that sets it.
+
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+_MAX_VALUE_BYTES: Final = 100_000  # the kernel allows 128 KiB for one variable, name included
+_MAX_VARIABLES: Final = 256
+
+_REFUSED: Final = frozenset(
+    {
+        # where programs, shells and their start-up files are found
+        "PATH", "HOME", "TMPDIR", "CDPATH", "ENV", "ZDOTDIR", "FPATH", "SHELL", "BASH_ENV",
+        # how a shell reads its text
+        "IFS", "PS4", "GLOBIGNORE", "SHELLOPTS", "BASHOPTS", "BASH_XTRACEFD", "PROMPT_COMMAND",
+        # code and options for interpreters
+        "NODE_OPTIONS", "NODE_PATH", "RUBYOPT", "RUBYLIB", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS",
+        "CLASSPATH", "LUA_INIT", "LUA_PATH", "LUA_CPATH", "TCLLIBPATH", "R_PROFILE", "R_ENVIRON", "PHPRC",
+        "PHP_INI_SCAN_DIR", "MAKEFLAGS", "MAKEFILES", "GNUMAKEFLAGS",
+        # programs that other programs start
+        "EDITOR", "VISUAL", "PAGER", "MANPAGER", "LESSOPEN", "LESSCLOSE", "BROWSER", "RUSTC_WRAPPER",
+        "RUSTC_WORKSPACE_WRAPPER",
+        # options and settings of common tools, some of which name programs
+        "TAR_OPTIONS", "GREP_OPTIONS", "RIPGREP_CONFIG_PATH", "LESS", "LESSKEY", "LESSKEYIN", "LESSKEY_CONTENT", "MORE",
+        "MANOPT", "GZIP", "ZIPOPT", "UNZIP", "ZIPINFO", "XDG_CONFIG_HOME", "XDG_CONFIG_DIRS",
+        # what the C library and OpenSSL load or write
+        "GCONV_PATH", "LOCPATH", "NLSPATH", "GETCONF_DIR", "HOSTALIASES", "RES_OPTIONS",
+        "OPENSSL_CONF", "OPENSSL_MODULES", "OPENSSL_ENGINES", "SSLKEYLOGFILE",
+    }
+)  # fmt: skip
+_REFUSED_PREFIXES: Final = (
+    "LD_",
+    "DYLD_",
+    "GIT_",
+    "PYTHON",
+    "PERL",
+    "BASH_FUNC_",
+    "MALLOC_",
+    "GLIBC_",
+    "SSH_",
+    "SUDO_",
+)
+_HARMLESS_PYTHON: Final = frozenset(
+    ["PYTHONUNBUFFERED", "PYTHONHASHSEED", "PYTHONDONTWRITEBYTECODE", "PYTHONIOENCODING", "PYTHONUTF8"]
+)
+_HARMLESS: Final = _HARMLESS_PYTHON | {
+    "CI", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "FORCE_COLOR", "LANG", "LINES", "NO_COLOR", "RUST_BACKTRACE",
+    "SOURCE_DATE_EPOCH", "TZ",
+    "LC_ADDRESS", "LC_ALL", "LC_COLLATE", "LC_CTYPE", "LC_IDENTIFICATION", "LC_MEASUREMENT", "LC_MESSAGES",
+    "LC_MONETARY", "LC_NAME", "LC_NUMERIC", "LC_PAPER", "LC_TELEPHONE", "LC_TIME",
+}  # fmt: skip
+
+
+def runs_other_code(name: str) -> bool:
+    """Whether a variable of this name can make common programs run other code: no command may get it from a tool.
+
+    >>> runs_other_code("LD_PRELOAD"), runs_other_code("CC")
+    (True, False)
+    """
+    folded = name.upper()
+    return name not in _HARMLESS_PYTHON and (folded in _REFUSED or folded.startswith(_REFUSED_PREFIXES))
+
+
+def is_harmless(name: str) -> bool:
+    """Whether a variable of this name is known not to change what common programs run: allow rules cover only these.
+
+    >>> is_harmless("LC_ALL"), is_harmless("CC")
+    (True, False)
+    """
+    return name in _HARMLESS
+
+
+# How programs find the proxy of the guarded network; some read only one of the two spellings.
+_PROXY: Final = {
+    name: value
+    for upper, value in (
+        ("HTTP_PROXY", f"http://127.0.0.1:{PROXY_PORT}"),
+        ("HTTPS_PROXY", f"http://127.0.0.1:{PROXY_PORT}"),
+        ("NO_PROXY", "localhost,127.0.0.1,::1"),
+    )
+    for name in (upper, upper.lower())
+}
+
+
+def build_environment(
+    additions: Mapping[str, str], *, path: str, home: str, tmp: str, trusted: bool = False, proxied: bool = False
+) -> dict[str, str]:
+    """The whole environment of one command; ``additions`` that make programs run other code are ``SandboxViolation``.
+
+    Unless they are ``trusted``: given by the person who chose the command and chose to run it without a sandbox.
+    ``proxied`` adds the proxy of the guarded network, which ``additions`` may not change.
+    """
+    if len(additions) > _MAX_VARIABLES:
+        raise InvalidArguments(f"at most {_MAX_VARIABLES} environment variables may be given")
+    for name, value in additions.items():
+        _check(name, value, trusted=trusted)
+    fixed = {"PATH": path, "HOME": home, "TMPDIR": tmp, "LANG": "C.UTF-8", "TERM": "dumb"}
+    if not proxied:
+        return {**fixed, **additions}
+    for name in additions:
+        if name.upper() in _PROXY:
+            raise InvalidArguments(f"{name} may not be set: commands reach the network through the toolkit's own proxy")
+    # Node looks at the names above only if it is told to.
+    return {**fixed, "NODE_USE_ENV_PROXY": "1", **additions, **_PROXY}
+
+
+def _check(name: object, value: object, *, trusted: bool) -> None:
+    if not isinstance(name, str) or not isinstance(value, str):
+        raise InvalidArguments("the names and values of environment variables must be strings")
+    if not _NAME.fullmatch(name):
+        raise InvalidArguments(f"'{display(name[:80])}' is not a valid name for an environment variable")
+    if not trusted and runs_other_code(name):
+        raise SandboxViolation(f"the environment variable {name} may not be set: it can make programs run other code")
+    try:
+        data = value.encode()
+    except UnicodeEncodeError:
+        raise InvalidArguments(f"the value of {name} must not contain lone surrogates") from None
+    if b"\0" in data or len(data) > _MAX_VALUE_BYTES:
+        raise InvalidArguments(f"the value of {name} must be at most {_MAX_VALUE_BYTES} bytes, without NUL")
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# A private HOME for one command, for tiers without mounts: a directory of its own that is removed afterwards. Made in
+# the agent's process.
+#
+# Promise: no other user can read it, and what a command leaves there (trees of any depth, directories without any
+# permission, links to other places) is removed without following a link. Limit: what cannot be removed stays, and all of
+# it stays when this process is killed.
+
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_MAX_ROUNDS: Final = 100_000  # one for each level; a limit in case new ones keep being made
+
+
+@contextlib.contextmanager
+def private_home(state_dir: str | None) -> Iterator[str]:
+    """The real path of a new directory below ``state_dir``, which is made if it is missing."""
+    if state_dir is not None:
+        os.makedirs(state_dir, 0o700, exist_ok=True)
+    path = os.path.realpath(tempfile.mkdtemp(prefix="home-", dir=state_dir))
+    owner = os.getpid()
+    try:
+        yield path
+    finally:
+        if os.getpid() == owner:  # in a fork, the command of the parent may still use it
+            with contextlib.suppress(OSError):
+                remove_tree(path)
+
+
+def remove_tree(path: str) -> None:
+    """Remove a directory with all below it, level by level: children are moved to its top, so that depth needs neither
+    long names nor stack."""
+    top = os.open(path, _FOLDER)
+    try:
+        for _ in range(_MAX_ROUNDS):
+            names = os.listdir(top)
+            if not names:
+                break
+            for name in names:
+                if not _remove_file(name, top):
+                    _lift_contents(name, top)
+    finally:
+        os.close(top)
+    os.rmdir(path)
+
+
+def _lift_contents(name: str, top: int) -> None:
+    folder = os.open(name, _FOLDER, dir_fd=top)
+    try:
+        for child in os.listdir(folder):
+            if not _remove_file(child, folder):
+                os.rename(child, secrets.token_hex(16), src_dir_fd=folder, dst_dir_fd=top)
+    finally:
+        os.close(folder)
+    os.rmdir(name, dir_fd=top)
+
+
+def _remove_file(name: str, folder: int) -> bool:
+    """Remove what is not a directory; make a directory accessible instead, and return False."""
+    try:
+        os.unlink(name, dir_fd=folder)
+    except OSError:
+        handle = os.open(name, _FOLDER | os.O_PATH, dir_fd=folder)  # not a link that has taken its place
+        try:
+            os.chmod(f"/proc/self/fd/{handle}", 0o700)
+        finally:
+            os.close(handle)
+        return False
+    return True

@@ -25,12 +25,12 @@ from typing import Final
 
 from toolkit.errors import ToolFailed
 from toolkit.guard.forks import open_socket_pair
-from toolkit.guard.process.kernel.syscall import Unsupported
+from toolkit.guard.process.kernel import Unsupported
 from toolkit.guard.process.messages import CommandRequest, Setup, encode
 from toolkit.guard.process.program import helper_interpreter
 from toolkit.guard.system_faults import SCARCE_AT_START, system_fault
 
-_PACKAGE: Final = str(Path(__file__).resolve().parents[3])
+_PACKAGE: Final = str(Path(__file__).resolve().parents[2])
 # Finds our package and nothing else in its directory: a module that is missing elsewhere must stay missing.
 _CODE: Final = """
 import sys, _frozen_importlib_external as files
@@ -40,7 +40,7 @@ class OurPackage:
             folder = sys.argv[1]
             return files.spec_from_file_location(name, folder + "/__init__.py", submodule_search_locations=[folder])
 sys.meta_path.append(OurPackage)
-from toolkit.guard.process.fork_server.server import main
+from toolkit.guard.process.fork_server import main
 main(int(sys.argv[2]), int(sys.argv[3]))
 """
 _STDERR: Final = 2

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from typing import NamedTuple
 
 from toolkit.guard.permission import CommandNetwork
-from toolkit.guard.process.kernel.syscall import Unsupported
+from toolkit.guard.process.kernel import Unsupported
 from toolkit.guard.process.limits import CommandLimits
 from toolkit.guard.process.program import is_below
 

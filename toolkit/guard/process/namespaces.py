@@ -22,17 +22,10 @@ import struct
 from typing import Final
 
 from toolkit.guard.files.resolve import HANDLE, open_beneath, openat2
-from toolkit.guard.process.fork_server.host_view import (
-    DEV_LINKS,
-    DEVICES,
-    ETC,
-    TMP,
-    TMP_BYTES,
-    fill_tmp,
-)
-from toolkit.guard.process.kernel.syscall import PR_SET_DUMPABLE, Unsupported, forbid_new_capabilities, prctl, syscall
+from toolkit.guard.process.kernel import PR_SET_DUMPABLE, Unsupported, forbid_new_capabilities, prctl, syscall
 from toolkit.guard.process.messages import CommandRequest, HeldEntry, Roots, identity
 from toolkit.guard.process.program import SYSTEM
+from toolkit.guard.process.supervisor import DEV_LINKS, DEVICES, ETC, TMP, TMP_BYTES, fill_tmp
 
 _NEWNS: Final = 0x00020000
 _NEWUTS: Final = 0x04000000

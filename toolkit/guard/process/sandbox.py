@@ -8,38 +8,79 @@ import copy
 import dataclasses
 import functools
 import os
+import re
 import subprocess
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
 from toolkit.errors import SandboxViolation, SetupError, ToolFailed, ToolNotAllowed
+from toolkit.guard.files.path import Accept
 from toolkit.guard.files.resolve import HANDLE
-from toolkit.guard.forks import close_pipe, open_pipe, start_again_in_child
-from toolkit.guard.fs.transaction.accept import Accept
-from toolkit.guard.os_error_translation import OsErrorTranslation
-from toolkit.guard.permission import GitMode
-from toolkit.guard.process.author import author_settings
+from toolkit.guard.forks import close_pipe, count_restart, open_pipe, start_again_in_child
+from toolkit.guard.network.network import Network
+from toolkit.guard.permission import CommandNetwork, GitMode
+from toolkit.guard.process import supervisor as host_view
 from toolkit.guard.process.command import (
     Command,
     SandboxedCommand,
     StartProxy,
     UnsandboxedCommand,
+    private_home,
     program_not_found,
     program_not_started,
 )
 from toolkit.guard.process.fork_client import CommandHandle, ForkServerClient
-from toolkit.guard.process.fork_server import host_view
-from toolkit.guard.process.kernel.syscall import Unsupported, reason
+from toolkit.guard.process.kernel import Unsupported, reason
 from toolkit.guard.process.limits import CommandLimits
 from toolkit.guard.process.messages import CommandRequest, HeldEntry, Roots, Setup, identities
-from toolkit.guard.process.private_home import private_home
-from toolkit.guard.process.program import SYSTEM, find, interpreter_roots, is_below, search_path
+from toolkit.guard.process.program import SYSTEM, SYSTEM_PATH, find, interpreter_roots, is_below, search_path
 from toolkit.guard.process.tier import TierChoice
-from toolkit.guard.restarts import count_restart
+from toolkit.guard.review.git_state import Setting, write_config
 from toolkit.guard.review.review import Review
-from toolkit.guard.system_faults import SCARCE_AT_START, system_fault
+from toolkit.guard.system_faults import SCARCE_AT_START, OsErrorTranslation, system_fault
 from toolkit.guard.trusted_code import places_to_hold, places_to_put_back
+
+if TYPE_CHECKING:
+    from toolkit.guard.network.proxy import UrlJudge
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The user's name and e-mail address for commits that a command makes. Read in the agent's process.
+#
+# Promise: of the user's own git configuration only ``user.name`` and ``user.email`` reach a command, as a file in its
+# private HOME that has nothing else in it; a setting of the repository wins over them. Limits: values that apply only in
+# some directories (``includeIf``) are not used, nor are those in the environment.
+
+_SECONDS: Final = 5.0
+_MAX_VALUE: Final = 1000
+_NAMES: Final = (b"name", b"email")
+_COMMAND: Final = ("config", "--global", "--includes", "-z", "--get-regexp", r"^user\.(name|email)$")
+# Where the user's own configuration is. Nothing else of the environment decides what this git loads or prints.
+_VARIABLES: Final = ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL")
+_CONTROL: Final = re.compile(rb"[\0-\x1f\x7f]+")
+
+
+def author_settings() -> str:
+    """The text of a ``.gitconfig`` with the user's name and address; empty if there are none, or no git."""
+    try:
+        # Only lists settings, which runs nothing; from "/", so that no directory of a repository matters.
+        done = subprocess.run(
+            [find("git", ":".join(SYSTEM_PATH), "/"), *_COMMAND],
+            cwd="/",
+            env={name: os.environ[name] for name in _VARIABLES if name in os.environ},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_SECONDS,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    found = dict(item.partition(b"\n")[::2] for item in done.stdout.split(b"\0"))
+    values = {name: _CONTROL.sub(b" ", found.get(b"user." + name, b""))[:_MAX_VALUE].strip() for name in _NAMES}
+    settings = [Setting(b"user", None, name, value) for name, value in values.items() if value]
+    return os.fsdecode(write_config(settings))
+
 
 EndReview: TypeAlias = Callable[[], list[str]]
 
@@ -312,3 +353,38 @@ def _open_pipe(reading: contextlib.ExitStack, writing: contextlib.ExitStack) -> 
     writing.callback(close_pipe, sink)
     os.set_blocking(source, False)
     return source, sink
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The guarded network of commands: where it can be had, and the proxy of each command. Runs in the agent's process.
+#
+# Promise: a command that asks for it gets exactly it, or does not run.
+
+
+class GuardedNetwork:
+    """What commands with the guarded network reach: what ``network`` permits, and the judge of a view does not refuse."""
+
+    def __init__(self, network: Network | None) -> None:
+        self._network = network or Network()
+        self._judge: UrlJudge | None = None
+
+    def with_judge(self, judge: UrlJudge) -> Self:
+        """The same network, where ``judge`` raises a ``ToolkitError`` to refuse a URL."""
+        view = copy.copy(self)
+        view._judge = judge
+        return view
+
+    def proxy_for(self, wanted: CommandNetwork, choice: TierChoice, *, unsandboxed: bool) -> StartProxy | None:
+        """What starts the proxy of a command; None for other networks. Refused where a command has no network of its own."""
+        if wanted != "guarded":
+            return None
+        if unsandboxed or choice.name != "full":
+            why = "it runs without a sandbox" if unsandboxed else choice.reason
+            raise ToolNotAllowed(
+                "the command was not run: command_network='guarded' needs the full sandbox tier, which it does not have"
+                f" ({why}); set it to 'none', or to 'host' to give commands the whole network of this machine"
+            )
+        # Now, and not when the command runs already: it may be able to write where modules are looked up.
+        from toolkit.guard.network.proxy import CommandProxy
+
+        return partial(CommandProxy, network=self._network, judge=self._judge)

@@ -9,19 +9,20 @@ the fork server runs this module, or ``kernel/bubblewrap_main.py`` inside bubble
 
 from __future__ import annotations
 
+import functools
 import os
 import resource
 import select
 import signal
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from toolkit.guard.files.resolve import HANDLE, open_beneath, pick
-from toolkit.guard.process.fork_server import host_view
-from toolkit.guard.process.fork_server.limit_watch import LimitWatch, most_tasks
-from toolkit.guard.process.fork_server.process_tree import find_descendants, kill_descendants, others_in_namespace
-from toolkit.guard.process.kernel import landlock, proxy_listener, seccomp
-from toolkit.guard.process.kernel.syscall import (
+from toolkit.guard.process import kernel as landlock
+from toolkit.guard.process import kernel as proxy_listener
+from toolkit.guard.process import kernel as seccomp
+from toolkit.guard.process.kernel import (
     PR_SET_CHILD_SUBREAPER,
     PR_SET_PDEATHSIG,
     Unsupported,
@@ -31,11 +32,590 @@ from toolkit.guard.process.kernel.syscall import (
     number_of,
     prctl,
     reason,
+    syscall,
 )
 from toolkit.guard.process.program import SYSTEM, find
 
 if TYPE_CHECKING:
+    from toolkit.guard.process.limits import CommandLimits, EndedBy
     from toolkit.guard.process.messages import CommandRequest, Setup
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# What processes use of the machine, as the kernel reports it in ``/proc``. The supervisor runs this.
+#
+# What a process has is read in two ways. ``ProcessStatus`` is cheap, may be read of every process, and counts a page in
+# each process that has it. ``shared_fairly`` walks the page tables and divides a page among those who have it; a process
+# that forbids that (it is not dumpable) is counted as if it shared nothing.
+#
+# Limits: memory that only the kernel holds is not seen: what is in pipes and sockets, and descriptors that are on their way
+# through a socket.
+
+_KCMP: Final = (312, 272)  # (x86_64, aarch64)
+_KCMP_VM: Final = 1
+_CHLD_BIT: Final = 1 << 16  # of SIGCHLD, in the masks of /proc
+_MAX_READ: Final = 1 << 14
+_MAX_DESCRIPTORS: Final = 20_000  # looked at once: more would take longer than a command may go unwatched
+
+
+class ProcessStatus:
+    """One process: its parent and its memory in bytes.
+
+    ``private`` is what it would free if nobody shared it, with its page tables; ``shared`` is shared memory.
+    ``ignores_children``: the kernel forgets what its children did when they end.
+    """
+
+    __slots__ = ("ignores_children", "is_zombie", "page_tables", "parent", "pid", "private", "shared", "threads")
+
+    def __init__(self, pid: int, text: bytes) -> None:
+        self.pid = pid
+        self.parent = _number(text, b"\nPPid:")
+        self.threads = _number(text, b"\nThreads:")
+        self.is_zombie = b"\nState:\tZ" in text
+        self.page_tables = _number(text, b"\nVmPTE:") << 10
+        self.private = self.page_tables + ((_number(text, b"\nRssAnon:") + _number(text, b"\nVmSwap:")) << 10)
+        self.shared = _number(text, b"\nRssShmem:") << 10
+        self.ignores_children = bool(_number(text, b"\nSigIgn:", 16) & _CHLD_BIT)
+
+
+def read_status(pid: int) -> ProcessStatus | None:
+    """None if it has ended. Where only its first thread has ended, another one stands for it: the first shows nothing."""
+    try:
+        status = ProcessStatus(pid, _read(f"/proc/{pid}/status"))
+        if status.is_zombie and status.threads > 1:
+            for thread in map(int, os.listdir(f"/proc/{pid}/task")):
+                status = ProcessStatus(thread, _read_or_nothing(f"/proc/{thread}/status"))
+                if status.private and not status.is_zombie:
+                    break
+    except OSError:
+        return None
+    return status
+
+
+def shared_fairly(process: ProcessStatus) -> tuple[int, int]:
+    """Its part of private and of shared memory, where what several processes have is divided among them.
+
+    Nothing for one that still runs in its parent's memory, as between ``vfork`` and ``exec``.
+    """
+    if _runs_in_memory_of(process.pid, process.parent):
+        return 0, 0
+    try:
+        text = _read(f"/proc/{process.pid}/smaps_rollup")
+    except OSError:  # it forbids that, or has ended since
+        now = read_status(process.pid)
+        return (now.private, now.shared) if now is not None else (0, 0)
+    private = _number(text, b"\nPss_Anon:") + _number(text, b"\nSwapPss:")
+    return (private << 10) + process.page_tables, _number(text, b"\nPss_Shmem:") << 10
+
+
+def memory_files(processes: Collection[ProcessStatus]) -> int | None:
+    """Bytes in files without a name that these processes have open (``memfd_create``) or mapped (shared memory).
+
+    None if that cannot be told: of a file that is mapped and not open, only the part that is in page tables is known.
+    """
+    found = _open_memory_files(processes)
+    if found is None or any(_maps_others(process.pid, found) for process in processes if not process.is_zombie):
+        return None
+    return sum(found.values())
+
+
+def _open_memory_files(processes: Iterable[ProcessStatus]) -> dict[int, int] | None:
+    """Their sizes by inode."""
+    found: dict[int, int] = {}
+    looked_at = 0
+    for process in processes:
+        if process.is_zombie:
+            continue
+        folder = f"/proc/{process.pid}/fd"
+        try:
+            names = os.listdir(folder)
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it has ended
+        except OSError:
+            return None
+        looked_at += len(names)
+        if looked_at > _MAX_DESCRIPTORS:
+            return None
+        for name in names:
+            try:
+                if os.readlink(f"{folder}/{name}").startswith("/memfd:"):
+                    info = os.stat(f"{folder}/{name}")
+                    found[info.st_ino] = info.st_blocks * 512
+            except PermissionError:
+                return None
+            except OSError:
+                continue  # it was closed
+    return found
+
+
+def _maps_others(pid: int, known: Collection[int]) -> bool:
+    """Whether it has mapped a file without a name that is not ``known``; those of System V are counted elsewhere."""
+    try:
+        with open(f"/proc/{pid}/maps", "rb") as file:
+            lines = file.read().splitlines()
+    except (FileNotFoundError, ProcessLookupError):
+        return False  # it has ended
+    except OSError:
+        return True
+    device = _memory_device()
+    for line in lines:
+        words = line.split(None, 5)  # addresses, rights, offset, device, inode, name
+        if words[3] == device and int(words[4]) not in known and not words[5].startswith(b"/SYSV"):
+            return True
+    return False
+
+
+@functools.cache
+def _memory_device() -> bytes:
+    """The device that all files without a name are on, as ``maps`` shows it."""
+    fd = os.memfd_create("")
+    device = os.fstat(fd).st_dev
+    os.close(fd)
+    return b"%02x:%02x" % (os.major(device), os.minor(device))
+
+
+def system_v_memory() -> int:
+    """Bytes in the segments of this ipc namespace, attached or not."""
+    try:
+        with open("/proc/sysvipc/shm", "rb") as file:
+            lines = file.read().splitlines()[1:]
+    except OSError:
+        return 0  # this kernel has none
+    return sum(int(line.split()[-2]) + int(line.split()[-1]) for line in lines)
+
+
+def shared_memory_of_machine() -> int:
+    """Bytes of shared memory and of files in memory, of everybody."""
+    return _number(_read_or_nothing("/proc/meminfo"), b"\nShmem:") << 10
+
+
+def used_bytes(folder: str) -> int:
+    """What is in use on the file system of ``folder``."""
+    info = os.statvfs(folder)
+    return (info.f_blocks - info.f_bfree) * info.f_frsize
+
+
+def written_bytes(pid: int) -> int | None:
+    """What it, its threads and the children it waited for have written to disk; None if that is not known.
+
+    The kernel counts a page when it becomes dirty, so also pages of mapped files, and not those of files in memory.
+    """
+    try:
+        return _number(_read(f"/proc/{pid}/io"), b"\nwrite_bytes:")
+    except (FileNotFoundError, ProcessLookupError):
+        return 0  # it has ended, and counts with the one who waited for it
+    except OSError:
+        return None
+
+
+def _runs_in_memory_of(pid: int, other: int) -> bool:
+    try:
+        return syscall("kcmp", _KCMP, pid, other, _KCMP_VM, 0, 0) == 0
+    except OSError:
+        return False
+
+
+def _number(text: bytes, label: bytes, base: int = 10) -> int:
+    """The number after ``label``; 0 where there is none."""
+    words = text.partition(label)[2].split(None, 1)
+    return int(words[0], base) if words else 0
+
+
+def _read_or_nothing(path: str) -> bytes:
+    try:
+        return _read(path)
+    except OSError:
+        return b""
+
+
+def _read(path: str) -> bytes:
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(fd, _MAX_READ)
+    finally:
+        os.close(fd)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Watching what a command and everything it started use together, until it is more than its limits allow.
+#
+# Promise: processes, memory and bytes written to disk are added up about every 50 ms (less often where that takes long),
+# over all processes of the command however they came to be, and ``exceeded`` names the limit. Memory is anonymous memory
+# and page tables, shared memory, files without a name, and in the full tier the command's own ``/tmp``; a page that several
+# processes share counts once. Clean copies of files, which the kernel drops when it needs memory, do not count.
+#
+# Where the kernel does not tell what a process wrote (it forbids it, or nobody waits for it), the loss of free space on the
+# file systems of the writable roots counts instead, whoever caused it. Where it does not tell what is in files without a
+# name and shared memory (it forbids it, or they are mapped but not open), the growth of the machine's shared memory does.
+#
+# Limits: a command may use more for a moment, between two looks. Shared memory may reach twice the limit if half of it has
+# a name. See ``usage`` for what is not seen; what a file system needs besides contents (names, long links) does not count as
+# written, nor what is written to file systems that the kernel does not write back to a disk (tmpfs, FUSE).
+
+_FIRST_SECONDS: Final = 0.02  # most commands are shorter, and pay nothing
+_EVERY_SECONDS: Final = 0.05
+_AT_LEAST_EVERY_SECONDS: Final = 1.0
+_SHARE_OF_TIME: Final = 10  # looking takes a tenth of the time at most, between these two
+_BLOCK: Final = 512  # of ru_oublock
+_MOST_TASKS: Final = 1 << 22  # the kernel numbers no more
+
+
+def most_tasks(processes: int) -> int:
+    """How many tasks a command may have that may have so many processes: threads count, too."""
+    return min(max(1024, 16 * processes), _MOST_TASKS)
+
+
+class LimitWatch:
+    """Looks at one command. ``find_processes(most)`` returns its processes, and may stop when it has more than ``most``.
+
+    ``places`` are descriptors of the roots it may write; ``tmp`` is its own file system in memory, if it has one.
+    """
+
+    def __init__(
+        self,
+        limits: CommandLimits,
+        find_processes: Callable[[int], list[int]],
+        places: Sequence[int],
+        tmp: str,
+        *,
+        counts_writes: bool,
+    ) -> None:
+        self._limits = limits
+        self._find_processes = find_processes
+        self._tmp = tmp
+        self._counts_writes = counts_writes
+        self._places = places
+        self._file_systems: dict[int, int] = {}
+        self._free_before = self._shared_before = self._most_written = 0
+        self._zombies: set[int] = set()
+        self._all_writes_known = True
+        self._next_look = time.monotonic() + _FIRST_SECONDS
+
+    def pause(self) -> int:
+        """Milliseconds until the next look."""
+        return max(0, 1 + int((self._next_look - time.monotonic()) * 1000))
+
+    def exceeded(self) -> EndedBy | None:
+        """The limit that is exceeded; None also while it is not yet time for the next look."""
+        if time.monotonic() < self._next_look:
+            return None
+        before = time.process_time()
+        if not self._file_systems:
+            self._note_start()
+        found = self._look()
+        took = time.process_time() - before
+        self._next_look = time.monotonic() + min(max(_EVERY_SECONDS, _SHARE_OF_TIME * took), _AT_LEAST_EVERY_SECONDS)
+        return found
+
+    def _note_start(self) -> None:
+        """Note how things are before the command has done much."""
+        self._file_systems = {os.fstat(place).st_dev: place for place in self._places}
+        self._free_before = self._free_bytes()
+        self._shared_before = shared_memory_of_machine()
+
+    def _look(self) -> EndedBy | None:
+        pids = self._find_processes(self._limits.processes)
+        if len(pids) > self._limits.processes:
+            return "processes"
+        processes = _read_all(pids)
+        if sum(process.threads for process in processes) > most_tasks(self._limits.processes):
+            return "processes"
+        if self._memory_at_most(processes) > self._limits.memory and self._uses_too_much_memory(processes):
+            return "memory"
+        if self._counts_writes and self._written(processes) > self._limits.disk:
+            return "disk"
+        return None
+
+    def _memory_at_most(self, processes: list[ProcessStatus]) -> int:
+        """Cheap: what several processes share counts several times, and shared memory of others counts, too."""
+        private = sum(process.private for process in processes)
+        shared = sum(process.shared for process in processes)
+        return private + max(shared + self._tmp_bytes(), self._shared_growth())
+
+    def _uses_too_much_memory(self, processes: list[ProcessStatus]) -> bool:
+        """Adds up twice before it takes a result for a fact: if processes end meanwhile, what they shared counts again for
+        each one that is read after them.
+        """
+        if self._memory(processes) <= self._limits.memory:
+            return False
+        return self._memory(_read_all(self._find_processes(self._limits.processes))) > self._limits.memory
+
+    def _memory(self, processes: list[ProcessStatus]) -> int:
+        private = mapped = 0
+        for process in processes:
+            own, shared = shared_fairly(process)
+            private += own
+            mapped += shared
+        named = self._tmp_bytes() + (system_v_memory() if self._tmp else 0)
+        if private + max(mapped, named) > self._limits.memory:
+            return private + max(mapped, named)
+        files = memory_files(processes)
+        return private + max(mapped, self._shared_growth() if files is None else named + files)
+
+    def _tmp_bytes(self) -> int:
+        return used_bytes(self._tmp) if self._tmp else 0
+
+    def _shared_growth(self) -> int:
+        return shared_memory_of_machine() - self._shared_before
+
+    def _written(self, processes: list[ProcessStatus]) -> int:
+        """Adds up twice before it takes a result for a fact: who is waited for meanwhile may count twice or not at all."""
+        written = self._add_up_written(processes)
+        if written > self._limits.disk:
+            written = min(written, self._add_up_written(processes))
+        elif written < self._most_written and self._add_up_written(processes) < self._most_written:
+            self._all_writes_known = False  # nobody waited for a process that had written something
+        self._most_written = max(self._most_written, written)
+        self._note_unknown_writers(processes)
+        return written if self._all_writes_known else max(written, self._free_before - self._free_bytes())
+
+    def _add_up_written(self, processes: list[ProcessStatus]) -> int:
+        total = resource.getrusage(resource.RUSAGE_CHILDREN).ru_oublock * _BLOCK
+        for process in processes:
+            written = 0 if process.is_zombie else written_bytes(process.pid)
+            if written is None:
+                self._all_writes_known = False
+            else:
+                total += written
+        return total
+
+    def _note_unknown_writers(self, processes: list[ProcessStatus]) -> None:
+        """What a process wrote is not counted while it is a zombie, and is lost when its parent ignores it."""
+        zombies = {process.pid for process in processes if process.is_zombie}
+        if zombies & self._zombies or any(process.ignores_children for process in processes):
+            self._all_writes_known = False
+        self._zombies = zombies
+
+    def _free_bytes(self) -> int:
+        total = 0
+        for place in self._file_systems.values():
+            info = os.fstatvfs(place)
+            total += info.f_bfree * info.f_frsize
+        return total
+
+
+def _read_all(pids: list[int]) -> list[ProcessStatus]:
+    return [status for pid in pids if (status := read_status(pid)) is not None]
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Finding the processes of a command, and killing those below one of ours where no pid namespace does it. Supervisors and
+# the fork server of the reduced tier run this.
+#
+# Promise: when ``kill_descendants`` returns, the calling process, which must be a subreaper, has no descendants left but
+# those it must spare: a stopped process cannot fork, and what it forked before is found by the next look. With
+# scoped signals (``landlock.scope_signals``) one system call kills them all at once, so nothing can escape by forking.
+# Limits: needs ``/proc``, and the caller must stay alive; without scoped signals, a program that changes its pid all the
+# time by forking may never be found.
+
+
+def children(parent: int, spare: Collection[int] = ()) -> list[int]:
+    """The child processes of ``parent``, without those in ``spare``."""
+    return [pid for pid in _children_by_parent().get(parent, []) if pid not in spare]
+
+
+def descendants(ancestor: int, spare: Collection[int] = ()) -> list[int]:
+    """Every process below ``ancestor``, zombies included; those in ``spare`` and below them are left out."""
+    by_parent = _children_by_parent()
+    found: list[int] = []
+    pending = [ancestor]
+    while pending:
+        below = [pid for pid in by_parent.get(pending.pop(), []) if pid not in spare]
+        found += below
+        pending += below
+    return found
+
+
+def others_in_namespace() -> list[int]:
+    """Every other process of this pid namespace, zombies included."""
+    own = os.getpid()
+    return [pid for name in os.listdir("/proc") if name.isdigit() and (pid := int(name)) != own]
+
+
+def find_descendants(ancestor: int, most: int) -> list[int]:
+    """What ``descendants`` returns, but stops when there are more than ``most``, and costs less on a busy machine.
+
+    Limit: may miss one whose brother ends meanwhile; to kill, use ``descendants``.
+    """
+    found: list[int] = []
+    pending = [ancestor]
+    while pending and len(found) <= most:
+        below = _listed_children(pending.pop())
+        if below is None:  # this kernel does not list them
+            return descendants(ancestor)
+        found += below
+        pending += below
+    return found
+
+
+def kill_descendants(spare: Collection[int] = (), *, signals_scoped: bool = False, group: int = 0) -> None:
+    """Kill and reap everything below this process, except what is in ``spare`` and below.
+
+    ``signals_scoped``: signals of this process reach only its descendants. ``group``: a process group that most of
+    them are likely in.
+    """
+    own = os.getpid()
+    if signals_scoped:
+        _send(-1, signal.SIGKILL)
+    elif group:
+        _send(-group, signal.SIGKILL)
+    while _has_children():  # orphans become children of a subreaper: without children there are no descendants
+        stopped: set[int] = set()
+        while new := set(descendants(own, spare)) - stopped:
+            for pid in new:
+                _send(pid, signal.SIGSTOP)
+            stopped |= new
+        if not stopped:
+            return
+        for pid in stopped:
+            _send(pid, signal.SIGKILL)
+        for pid in children(own, spare):
+            os.waitpid(pid, 0)  # its orphans become our children
+
+
+def _has_children() -> bool:
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True
+
+
+def _listed_children(pid: int) -> list[int] | None:
+    """The children that each thread of a process has; None where the kernel has no such list."""
+    folder = f"/proc/{pid}/task"
+    found: list[int] = []
+    try:
+        threads = os.listdir(folder)
+    except OSError:
+        return found  # it has ended
+    for thread in threads:
+        try:
+            with open(f"{folder}/{thread}/children", "rb") as file:
+                found += map(int, file.read().split())
+        except FileNotFoundError:
+            if os.path.exists(f"{folder}/{thread}"):
+                return None
+        except OSError:
+            continue
+    return found
+
+
+def _children_by_parent() -> dict[int, list[int]]:
+    found: dict[int, list[int]] = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            parent = _read_parent(name)
+            if parent is not None:
+                found.setdefault(parent, []).append(int(name))
+    return found
+
+
+def _read_parent(pid: str) -> int | None:
+    try:
+        fd = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None  # it has ended
+    try:
+        # The program name is in parentheses and may contain anything, parentheses too.
+        return int(os.read(fd, 4096).rpartition(b")")[2].split(None, 2)[1])
+    except (OSError, IndexError):
+        return None
+    finally:
+        os.close(fd)
+
+
+def _send(target: int, number: signal.Signals) -> None:
+    """Signal a process, or many, as the kernel reads negative numbers; ignores those that have ended."""
+    try:
+        os.kill(target, number)
+    except OSError:
+        return
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# What a command of the full tier sees of the machine, whether bubblewrap or our own code builds it.
+#
+# Besides these tables, ``SYSTEM`` (``program.py``) lists the directories of programs. What is in neither does not exist
+# for a command.
+
+# What programs look up in /etc; the rest (shadow, keys, ...) stays hidden.
+ETC: Final = tuple(
+    f"/etc/{name}"
+    for name in (
+        "alternatives",
+        "bash.bashrc",
+        "ca-certificates",
+        "ca-certificates.conf",
+        "debian_version",
+        "fonts",
+        "gai.conf",
+        "gitattributes",
+        "gitconfig",
+        "group",
+        "host.conf",
+        "hosts",
+        "inputrc",
+        "java",
+        "ld.so.cache",
+        "ld.so.conf",
+        "ld.so.conf.d",
+        "locale.alias",
+        "locale.conf",
+        "localtime",
+        "lsb-release",
+        "magic",
+        "mime.types",
+        "nsswitch.conf",
+        "os-release",
+        "passwd",
+        "perl",
+        "pki/ca-trust",
+        "pki/tls/certs",
+        "profile",
+        "protocols",
+        "resolv.conf",
+        "services",
+        "ssl/certs",
+        "ssl/openssl.cnf",
+        "terminfo",
+        "timezone",
+        "xdg",
+        # Where Debian keeps what every Java program reads; passwords for remote management are next to it.
+        *(
+            f"java-{version}-openjdk/{name}"
+            for version in (11, 17, 21, 25)
+            for name in ("logging.properties", "net.properties", "security")
+        ),
+    )
+)
+DEVICES: Final = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+DEV_LINKS: Final = {
+    "fd": "/proc/self/fd",
+    "stdin": "/proc/self/fd/0",
+    "stdout": "/proc/self/fd/1",
+    "stderr": "/proc/self/fd/2",
+    "shm": "/tmp/.shm",
+}
+
+TMP: Final = "/tmp"
+HOME: Final = "/tmp/home"
+TMP_BYTES: Final = 1 << 30
+
+
+def fill_tmp(gitconfig: str) -> None:
+    """Make the directories that commands expect in a new ``/tmp``, and write the settings of git in HOME."""
+    for folder in (HOME, f"{TMP}/.shm"):
+        os.makedirs(folder, 0o700, exist_ok=True)
+    write_gitconfig(HOME, gitconfig)
+
+
+def write_gitconfig(home: str, text: str) -> None:
+    """Write ``.gitconfig``, unless there is nothing to write."""
+    if text:
+        with open(f"{home}/.gitconfig", "x", errors="surrogateescape") as file:
+            file.write(text)
+
 
 # Of each process; generous, they stop runaway programs, not hard work. What all may use together: ``limit_watch``.
 _RESOURCE_LIMITS: Final = (
@@ -166,7 +746,7 @@ class Supervisor:
             self._limits,
             (lambda most: others_in_namespace()) if self._full else (lambda most: find_descendants(own, most)),
             places,
-            host_view.TMP if self._full else "",
+            TMP if self._full else "",
             counts_writes=self._request.counts_writes,
         )
 
@@ -254,8 +834,8 @@ class Supervisor:
         writable = [self._roots.workspace, *self._roots.write] if self._may_write else []
         return [
             *_open_rules(["/"], landlock.READ),
-            *_open_rules([host_view.TMP, *writable], landlock.WRITE),
-            *_open_rules(host_view.DEVICES, landlock.DEVICE),
+            *_open_rules([TMP, *writable], landlock.WRITE),
+            *_open_rules(DEVICES, landlock.DEVICE),
         ]
 
     def _reduced_rules(self) -> list[tuple[int, int]]:
@@ -265,9 +845,9 @@ class Supervisor:
             (self._workspace_fd, write),
             *((self._handles[path], landlock.READ) for path in self._roots.read),
             *((self._handles[path], write) for path in self._roots.write),
-            *_open_rules([*SYSTEM, *host_view.ETC, *_PROC_FACTS], landlock.READ),
+            *_open_rules([*SYSTEM, *ETC, *_PROC_FACTS], landlock.READ),
             *_open_rules([self._request.home], landlock.WRITE),
-            *_open_rules(host_view.DEVICES, landlock.DEVICE),
+            *_open_rules(DEVICES, landlock.DEVICE),
         ]
 
     @property

@@ -25,9 +25,9 @@ from toolkit.errors import SetupError
 from toolkit.guard.files.resolve import HANDLE
 from toolkit.guard.permission import Carrier, CarrierChoice, SandboxChoice
 from toolkit.guard.process import bubblewrap
+from toolkit.guard.process import kernel as landlock
 from toolkit.guard.process.fork_client import ForkServerClient
-from toolkit.guard.process.kernel import landlock
-from toolkit.guard.process.kernel.syscall import Unsupported, machine, reason
+from toolkit.guard.process.kernel import Unsupported, machine, reason
 from toolkit.guard.process.limits import CommandLimits
 from toolkit.guard.process.messages import CommandRequest, Roots, Setup, identities
 from toolkit.guard.process.program import helper_interpreter, interpreter_roots

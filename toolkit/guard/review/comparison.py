@@ -6,19 +6,227 @@ Each entry by itself: one that cannot be put back is a problem that is reported,
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
+import stat
 from collections.abc import Collection, Iterable, Sequence
-from typing import Final
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, TypeAlias
 
 from toolkit.guard.process.program import is_below
-from toolkit.guard.review.baseline import Baseline, HeldPart, is_held
-from toolkit.guard.review.followed import common_folder, followed_from_work_tree
-from toolkit.guard.review.git_state import COMMON, PARTS, StateReview, read_state, work_tree_settings
-from toolkit.guard.review.gone import GoneFolders, first_link
-from toolkit.guard.review.node import Node, NodeReader, PutBackStore, is_unchanged
-from toolkit.guard.review.places import place_of, pointer_target, read_entry, real_path, real_paths
-from toolkit.guard.review.put_back import Change, put_back
-from toolkit.guard.review.scan import EntryPlace, Identity, Scan, Scanner, ScanRoot, Seen
+from toolkit.guard.review.git_state import (
+    COMMON,
+    CONFIGS,
+    MAX_CONFIG,
+    PARTS,
+    GitState,
+    StateReview,
+    followed_paths,
+    read_state,
+    work_tree_settings,
+)
+from toolkit.guard.review.scan import (
+    Change,
+    EntryPlace,
+    GoneFolders,
+    Identity,
+    Node,
+    NodeReader,
+    PutBackStore,
+    Scan,
+    Scanner,
+    ScanRoot,
+    Seen,
+    first_link,
+    is_unchanged,
+    place_of,
+    pointer_target,
+    put_back,
+    read_entry,
+    real_path,
+    real_paths,
+)
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Which files a repository's own configuration leads to, where commands may write: hooks and included files.
+#
+# A relative ``core.hooksPath`` begins at the work tree, and a repository may have many. So this is asked for each: the one
+# around a ``.git`` directory, and those whose ``.git`` file leads to a repository, which may be outside the roots.
+# Limit: files that are included from outside the roots are not searched.
+
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+
+
+def followed_from_folder(place: EntryPlace, state: GitState, roots: Sequence[ScanRoot]) -> list[EntryPlace]:
+    """For the work tree around a git directory; for one with another name, the directory itself."""
+    folder = real_path(place, roots)
+    work_tree = os.path.dirname(folder) if place.name.lower() == ".git" else folder
+    return _follow_configs(((state.parts[name], folder) for name in CONFIGS), folder, work_tree, roots)
+
+
+def followed_from_work_tree(work_tree: str, git_folder: str, roots: Sequence[ScanRoot]) -> list[EntryPlace]:
+    """For a work tree whose ``.git`` file leads to ``git_folder``."""
+    common = common_folder(git_folder)
+    configs = ((_read(common, "config"), common), (_read(git_folder, "config.worktree"), git_folder))
+    return _follow_configs(configs, common, work_tree, roots)
+
+
+def common_folder(git_folder: str) -> str:
+    """The git directory with the settings: for an additional work tree, the one of the repository itself."""
+    node = _read(git_folder, COMMON)
+    if node is None or node.kind != "file" or not node.data.strip() or b"\0" in node.data:
+        return git_folder
+    return os.path.realpath(os.path.join(git_folder, os.fsdecode(node.data.rstrip(b"\r\n"))))
+
+
+def _read(folder: str, name: str) -> Node | None:
+    try:
+        fd = os.open(folder, _FOLDER)
+    except OSError:
+        return None
+    try:
+        node = NodeReader(1).read(fd, name, follow=False)
+    finally:
+        os.close(fd)
+    return node if node is not None and len(node.data) <= MAX_CONFIG else None
+
+
+def _follow_configs(
+    configs: Iterable[tuple[Node | None, str]], git_folder: str, work_tree: str, roots: Sequence[ScanRoot]
+) -> list[EntryPlace]:
+    pending = [path for node, folder in configs for path in followed_paths(node, folder, work_tree)]
+    found: list[EntryPlace] = []
+    while pending:
+        real = os.path.realpath(pending.pop())
+        target = place_of(real, roots)
+        if target is None or real == git_folder or target in found:
+            continue
+        found.append(target)
+        node = read_entry(target, roots, NodeReader(1))
+        if node is not None and node.kind == "file":
+            pending += followed_paths(node, os.path.dirname(real), work_tree)
+    return found
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# How everything was that a command must leave as it was; taken before it starts.
+
+_FOLDER_MODE: Final = 0o755
+
+HeldPart: TypeAlias = tuple[Identity, str] | EntryPlace
+"""What no command can write: a part of a git directory, all of it if the name is empty; or an entry by its place."""
+
+
+@dataclass(slots=True)
+class Baseline:
+    """``git`` by the identity of each git directory, and ``places`` to find one that has another identity by now.
+
+    ``pointers``, and the paths they lead to (``targets``); ``links`` in git directories; ``followed`` are entries that the
+    settings in a git directory lead to, ``kept`` these and all that a pattern covers. ``seen`` are the directories that were
+    there; ``folders``, for kept entries, has also those that other commands have left since.
+    """
+
+    git: dict[Identity, GitState] = field(default_factory=dict)
+    places: dict[EntryPlace, Identity] = field(default_factory=dict)
+    pointers: dict[EntryPlace, Node | None] = field(default_factory=dict)
+    targets: frozenset[str] = frozenset()
+    links: dict[EntryPlace, Node | None] = field(default_factory=dict)
+    followed: dict[str, list[EntryPlace]] = field(default_factory=dict)
+    kept: dict[EntryPlace, Node | None] = field(default_factory=dict)
+    unreadable: frozenset[EntryPlace] = frozenset()
+    seen: Seen = field(default_factory=Seen)
+    folders: Seen = field(default_factory=Seen)
+
+    def add_followed(self, git_folder: str, paths: Sequence[EntryPlace]) -> None:
+        """Add files that the configuration in a git directory leads to; those of its own work tree come first."""
+        self.followed.setdefault(git_folder, []).extend(paths)
+
+    def state_of(self, place: EntryPlace, identity: Identity) -> GitState | None:
+        """The earlier state of a git directory, which may have been moved, or replaced in its place."""
+        known = self.git.get(identity)
+        return known if known is not None else self.git.get(self.places.get(place, (-1, -1)))
+
+    def accept(self, top: EntryPlace, place: EntryPlace, leaf: Node | None) -> None:
+        """Count ``leaf`` as what was at ``place`` before; ``top`` is the kept entry that it is, or is below."""
+        names = place.path[len(top.path) + 1 :].split("/") if top != place else []
+        self.kept[top] = _with_leaf(self.kept.get(top), names, leaf)
+
+    def with_older(self, older: Baseline, held: Collection[HeldPart]) -> Baseline:
+        """This one where no running command can have made a change (``held``), the older one everywhere else."""
+        git = {}
+        for identity, state in older.git.items():
+            fresh = self.git.get(identity)
+            if fresh is None:
+                git[identity] = state
+                continue
+            parts = {
+                name: fresh.parts[name] if is_held((identity, name), node, held) else node
+                for name, node in state.parts.items()
+            }
+            git[identity] = GitState(parts, fresh.todo if (identity, "") in held else state.todo)
+        pointers = {
+            place: self.pointers.get(place) if is_held(place, node, held) else node
+            for place, node in older.pointers.items()
+        }
+        kept = {
+            place: self.kept.get(place) if is_held(place, node, held) else node for place, node in older.kept.items()
+        }
+        return dataclasses.replace(older, git=git, pointers=pointers, kept=kept)
+
+
+def _with_leaf(node: Node | None, names: Sequence[str], leaf: Node | None) -> Node | None:
+    """The same tree with another file, or without it, at the path that ``names`` are."""
+    if not names:
+        return leaf
+    folder = node if node is not None and node.kind == "directory" else Node("directory", _FOLDER_MODE)
+    child = _with_leaf(folder.children.get(names[0]), names[1:], leaf)
+    others = {name: one for name, one in folder.children.items() if name != names[0]}
+    return dataclasses.replace(folder, children=others if child is None else {**others, names[0]: child})
+
+
+def is_held(part: HeldPart, node: Node | None, held: Collection[HeldPart]) -> bool:
+    """Whether no running command can have changed it: a mount holds it, and its content is nowhere else."""
+    return part in held and not (node is not None and node.is_reached_elsewhere())
+
+
+def take_baseline(scan: Scan, roots: Sequence[ScanRoot], seen: Seen, code: Collection[EntryPlace] = ()) -> Baseline:
+    """Read everything that the scan found; of entries in ``code``, not what they lead to."""
+    found = Baseline(places=dict(scan.git_folders), unreadable=frozenset(scan.unreadable), seen=seen, folders=seen)
+    reader = NodeReader(within=real_paths(roots))
+    targets: set[str] = set()
+    for place, identity in scan.git_folders.items():
+        state = read_git_folder(place, roots)
+        if state is not None:
+            found.git[identity] = state
+            found.add_followed(real_path(place, roots), followed_from_folder(place, state, roots))
+    for place in scan.pointers:
+        node = read_entry(place, roots, reader)
+        found.pointers[place] = node
+        target = pointer_target(place, node, roots)
+        if target is not None:
+            targets.add(target)
+            work_tree = real_path(place.parent, roots)
+            found.add_followed(common_folder(target), followed_from_work_tree(work_tree, target, roots))
+    for followed in [path for paths in found.followed.values() for path in paths]:
+        found.kept[followed] = read_entry(followed, roots, reader)
+    found.links = {place: read_entry(place, roots, NodeReader(0)) for place in scan.links}
+    for place in scan.kept:
+        found.kept[place] = read_entry(place, roots, NodeReader(0) if place in code else reader)
+    found.targets = frozenset(targets)
+    return found
+
+
+def read_git_folder(place: EntryPlace, roots: Sequence[ScanRoot]) -> GitState | None:
+    """The state of a git directory; None if it is no longer there."""
+    try:
+        folder = roots[place.root].open_folder(place.path)
+    except OSError:
+        return None
+    try:
+        return read_state(folder, real_paths(roots))
+    finally:
+        os.close(folder)
+
 
 _MAX_ROUNDS: Final = 100  # one for each level of directories that a command made unreadable
 
@@ -278,3 +486,91 @@ def _leads_to_ref(link: Node) -> bool:
 def _reason(error: Exception) -> str:
     number = error.errno if isinstance(error, OSError) else None
     return os.strerror(number) if number else type(error).__name__
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Which parts of repositories the full tier can hold while a command runs: mounts in its view of the files.
+#
+# For a command these are the settings and hooks of the repository at the top of each root, below a git directory that is a
+# mount of its own and so cannot be moved. A program that runs for long, and every command with ``git="read-only"``, gets
+# all repositories read-only as a whole. What a mount cannot hold, such as a file that does not exist, is left to the review.
+
+_HELD: Final = ("config", "hooks", "config.worktree", COMMON)
+_ITSELF: Final = "."  # a git directory that cannot be moved, whatever is changed in it
+MAX_MOUNTS: Final = 500
+
+
+class HeldMount(NamedTuple):
+    """An entry to mount onto itself, with the identity it must have. ``part`` is what it means to the review."""
+
+    place: EntryPlace
+    identity: Identity
+    read_only: bool
+    part: HeldPart
+
+
+def held_parts(mounts: Iterable[HeldMount]) -> frozenset[HeldPart]:
+    """What the mounts hold; a whole git directory is held with each of its parts."""
+    found: set[HeldPart] = set()
+    for mount in mounts:
+        found.add(mount.part)
+        if not isinstance(mount.part, EntryPlace) and mount.part[1] == "":
+            found.update((mount.identity, name) for name in (*PARTS, _ITSELF))
+    return frozenset(found)
+
+
+def mounts_of_roots(scan: Scan, roots: Sequence[ScanRoot], tops: Iterable[EntryPlace]) -> list[HeldMount]:
+    """For a command: what holds the settings and hooks of the repositories at ``tops``."""
+    found: dict[EntryPlace, HeldMount] = {}
+    seen: set[EntryPlace] = set()
+    for top in tops:
+        pending = [top] if top in scan.git_folders else []
+        pending += _repository_at(top.child(".git"), scan, roots, found)
+        while pending:
+            place = pending.pop()
+            if place in seen:
+                continue
+            seen.add(place)
+            identity = scan.git_folders[place]
+            if place != top:
+                found[place] = HeldMount(place, identity, False, (identity, _ITSELF))
+            for name in _HELD:
+                _add(found, place.child(name), roots, (identity, name))
+            pending += _follow_pointer(place.child(COMMON), scan, roots)
+    return list(found.values())
+
+
+def mounts_of_everything(scan: Scan, roots: Sequence[ScanRoot]) -> list[HeldMount]:
+    """For ``git="read-only"`` and programs that run for long: whole repositories, pointers and kept entries."""
+    found: dict[EntryPlace, HeldMount] = {}
+    for place, identity in sorted(scan.git_folders.items()):
+        found[place] = HeldMount(place, identity, True, (identity, ""))
+    for place in (*scan.pointers, *scan.kept):
+        _add(found, place, roots, place)
+    return list(found.values())
+
+
+def _repository_at(
+    place: EntryPlace, scan: Scan, roots: Sequence[ScanRoot], found: dict[EntryPlace, HeldMount]
+) -> list[EntryPlace]:
+    if place in scan.git_folders:
+        return [place]
+    if place in scan.pointers:
+        _add(found, place, roots, place)
+    return _follow_pointer(place, scan, roots)
+
+
+def _follow_pointer(place: EntryPlace, scan: Scan, roots: Sequence[ScanRoot]) -> list[EntryPlace]:
+    """The git directory that a pointer leads to, if it is below a root."""
+    target = pointer_target(place, read_entry(place, roots, NodeReader(1)), roots)
+    return [] if target is None else [one for one in scan.git_folders if real_path(one, roots) == target]
+
+
+def _add(found: dict[EntryPlace, HeldMount], place: EntryPlace, roots: Sequence[ScanRoot], part: HeldPart) -> None:
+    """Add a read-only mount of an entry. A link cannot be one; what it leads to is compared after the command."""
+    try:
+        info = os.stat(place.path, dir_fd=roots[place.root].fd, follow_symlinks=False)
+    except OSError:
+        return
+    if not stat.S_ISLNK(info.st_mode):
+        found[place] = HeldMount(place, (info.st_dev, info.st_ino), True, part)

@@ -21,20 +21,87 @@ from typing import Final
 
 from toolkit.errors import ToolkitError, ToolNotAllowed
 from toolkit.guard.files.consent import Globs, escape_pattern
+from toolkit.guard.files.path import Accept, display
 from toolkit.guard.forks import start_again_in_child
-from toolkit.guard.fs.transaction.accept import Accept
-from toolkit.guard.os_error_translation import OsErrorTranslation
 from toolkit.guard.permission import GitMode
 from toolkit.guard.process.program import is_below
-from toolkit.guard.review.baseline import Baseline, HeldPart, take_baseline
-from toolkit.guard.review.comparison import Comparison
-from toolkit.guard.review.gone import GoneFolders
-from toolkit.guard.review.mounts import MAX_MOUNTS, HeldMount, held_parts, mounts_of_everything, mounts_of_roots
-from toolkit.guard.review.node import Node, NodeReader, PutBackStore
-from toolkit.guard.review.notes import describe
-from toolkit.guard.review.places import place_of, read_entry
-from toolkit.guard.review.scan import EntryPlace, Scan, Scanner, ScanRoot
-from toolkit.guard.system_faults import describe_errno, find_system_fault
+from toolkit.guard.review.comparison import (
+    MAX_MOUNTS,
+    Baseline,
+    Comparison,
+    HeldMount,
+    HeldPart,
+    held_parts,
+    mounts_of_everything,
+    mounts_of_roots,
+    take_baseline,
+)
+from toolkit.guard.review.scan import (
+    Change,
+    EntryPlace,
+    GoneFolders,
+    Node,
+    NodeReader,
+    PutBackStore,
+    Scan,
+    Scanner,
+    ScanRoot,
+    place_of,
+    read_entry,
+)
+from toolkit.guard.system_faults import OsErrorTranslation, describe_errno, find_system_fault
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The notes of a review, for whoever ran the command: short, and with a way out.
+
+_SHOWN: Final = 10
+_MAX_TEXT: Final = 250
+
+
+def describe(
+    git: Sequence[Change], kept: Sequence[Change], code: Sequence[Change], problems: Sequence[str], batch: str
+) -> list[str]:
+    """One note for repositories, one for kept files, one for the interpreter's code, one for what could not be checked;
+    ``batch`` is where copies are."""
+    copies = f" A copy is in the state directory, in put-back/{batch}." if batch else ""
+    notes = []
+    if git:
+        notes.append(
+            f"put back: {_list(git)}. Git would run it, or be led elsewhere, later.{copies} "
+            'Use ToolkitContext(git="write") if commands may change this'
+        )
+    if kept:
+        notes.append(
+            f"put back: {_list(kept)}. Such files can run code for the user later, so commands do not change them.{copies} "
+            "Use write_file, edit or apply_patch, which ask for approval, or ToolkitContext(ask_before_writing=[...])"
+        )
+    if code:
+        notes.append(
+            f"put back: {_list(code)}. The toolkit or its interpreter loads code or settings from there, so tools cannot "
+            f"change it.{copies}"
+        )
+    if problems:
+        where = "; ".join(map(_shorten, problems[:_SHOWN]))
+        notes.append(
+            f"not checked: the review of repositories after the command did not finish ({where}). "
+            "Look at .git directories and hooks before you run git"
+        )
+    return notes
+
+
+def _shorten(text: str) -> str:
+    shown = display(text)
+    return shown if len(shown) <= _MAX_TEXT else f"{shown[:50]}…{shown[-_MAX_TEXT + 50 :]}"
+
+
+def _list(changes: Sequence[Change]) -> str:
+    shown = [
+        f"{_shorten(change.path)} was {change.act} by the command"
+        + ("" if change.undone else "; it was too large to be put back, so it was removed")
+        for change in changes[:_SHOWN]
+    ]
+    more = len(changes) - len(shown)
+    return "; ".join([*shown, *([f"and {more} more"] if more else [])])
 
 
 @dataclass(eq=False, slots=True)

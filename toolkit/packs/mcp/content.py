@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Final
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any, Final, Protocol, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from mcp.shared.inbound import find_invalid_x_mcp_header
+from mcp_types import PaginatedRequestParams
+from pydantic import BaseModel, Field, ValidationError
 
 from toolkit.errors import ToolFailed
-from toolkit.packs.answers import find_not_json
-from toolkit.packs.media import block_type
+from toolkit.packs.answers import block_type, find_not_json
 from toolkit.runtime.tool_context import ToolContext
 from toolkit.wire.content import ContentBlock, ContentOutput
 
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from mcp_types import ContentBlock as McpBlock
 
     from toolkit.packs.mcp.pack import McpTool
+
 
 _MAX_ERROR_TEXT: Final = 20_000
 _WEB_SCHEMES: Final = ("http://", "https://")
@@ -136,3 +140,160 @@ def _resource_block(resource: TextResourceContents | BlobResourceContents) -> Co
     if text is not None:
         return ContentBlock("text", kind, text=text)
     return ContentBlock(block_type(kind or ""), kind, data=getattr(resource, "blob", ""))
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# How much is in a message of a server, counted in its bytes before a parser makes objects of it.
+#
+# A value of two bytes becomes an object of a hundred or more, so a limit of bytes alone does not limit memory. Counting takes
+# linear time, makes no object for a value, and ends at the first limit.
+
+MAX_ITEMS: Final = 10_000
+"""How many parts the content of one answer may have."""
+
+MAX_VALUES: Final = 500_000
+"""How many values one message may have, at all levels."""
+
+# Scalars and whole strings, then what divides values. It matches everywhere, a string without an end too: a search that
+# failed would begin again one byte later, and be quadratic.
+_STEP: Final = re.compile(rb'((?:[^"\[\]{},]++|"[^"\\]*+(?:\\.[^"\\]*+)*+\\?(?:"|\Z))*+)([\[\]{},]|\Z)', re.DOTALL)
+_KEY: Final = re.compile(rb'("[^"\\]*+(?:\\.[^"\\]*+)*+")\s*:\s*\Z', re.DOTALL)
+_MAX_KEY: Final = 100
+_IN_MESSAGE: Final = 2
+_IN_RESULT: Final = 3
+
+
+def find_excess(message: bytes) -> ToolFailed | None:
+    """The error for a message that has too much in it.
+
+    >>> find_excess(b'{"result": {"content": [' + b"{}, " * 10_000 + b"{}]}}").message
+    "the server's answer has more than 10000 parts of content; no more are read"
+    """
+    if message.count(b",") + message.count(b"[") + message.count(b"{") < MAX_ITEMS:
+        return None
+    depth = values = items = 0
+    is_result = is_content = was_opened = False
+    for match in _STEP.finditer(message):
+        token = match[2]
+        if was_opened and (token in (b"[", b"{", b",") or match[1].strip()):  # the first value in it
+            values += 1
+        if token == b",":
+            values += 1
+            if is_content and depth == _IN_RESULT:
+                items += 1
+                if items > MAX_ITEMS:
+                    return _too_large(MAX_ITEMS, "parts of content")
+        elif token in (b"[", b"{"):
+            depth += 1
+            if depth == _IN_MESSAGE:
+                is_result = _ends_in_key(match[1], "result")
+            elif depth == _IN_RESULT:
+                is_content, items = is_result and token == b"[" and _ends_in_key(match[1], "content"), 1
+        else:
+            depth -= 1
+        was_opened = token in (b"[", b"{")
+        if values > MAX_VALUES:
+            return _too_large(MAX_VALUES, "values")
+    return None
+
+
+def _ends_in_key(text: bytes, name: str) -> bool:
+    """Whether the text before a value ends in this key, however it is escaped."""
+    found = _KEY.search(text[-_MAX_KEY:])
+    try:
+        return found is not None and json.loads(found[1]) == name
+    except ValueError:
+        return False
+
+
+def _too_large(limit: int, what: str) -> ToolFailed:
+    return ToolFailed("TOO_LARGE", f"the server's answer has more than {limit} {what}; no more are read")
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The lists of a server (tools, resources, prompts), page by page, with limits: a server decides how long they are.
+
+MAX_PAGES: Final = 1000
+MAX_TOOL_BYTES: Final = 64 << 20
+"""Bounds of one list, all pages together."""
+
+
+class ListPage(Protocol):
+    """One page of a list."""
+
+    @property
+    def next_cursor(self) -> str | None: ...
+
+
+class ToolPage(BaseModel):
+    """One page of tools, each as the server describes it."""
+
+    tools: list[dict[str, Any]]
+    next_cursor: Annotated[str | None, Field(alias="nextCursor")] = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolListing:
+    """The tools of a server."""
+
+    identity: Mapping[str, str]
+    """Name and version of the server."""
+    tools: Sequence[dict[str, Any]]
+    """As the server describes them."""
+    dropped: Mapping[str, str] = field(default_factory=dict)
+    """Tools that must not be offered, because their ``x-mcp-header`` is invalid, and what is wrong with it."""
+
+
+PageT = TypeVar("PageT", bound=ListPage)
+
+
+async def read_pages(
+    request: Callable[[PaginatedRequestParams], Awaitable[PageT]], server: str, what: str
+) -> AsyncIterator[PageT]:
+    """The pages of a list of ``what``; a server that repeats one is not asked forever."""
+    seen: set[str] = set()
+    cursor: str | None = None
+    for _ in range(MAX_PAGES):
+        page = await request(PaginatedRequestParams(cursor=cursor))
+        yield page
+        cursor = page.next_cursor
+        if cursor is None:
+            return
+        if cursor in seen:
+            raise _refuse_list(server, f"sends the same page of its {what} again and again")
+        seen.add(cursor)
+    raise _refuse_list(server, f"has more than {MAX_PAGES} pages of {what}")
+
+
+async def collect_tools(pages: AsyncIterator[ToolPage], server: str) -> list[dict[str, Any]]:
+    """The tools of all pages."""
+    tools: list[dict[str, Any]] = []
+    size = 0
+    async for page in pages:
+        tools += page.tools
+        size += len(json.dumps(page.tools))
+        if len(tools) > MAX_ITEMS or size > MAX_TOOL_BYTES:
+            message = f"lists more than {MAX_ITEMS} tools, or {MAX_TOOL_BYTES >> 20} MiB of them"
+            raise _refuse_list(server, message)
+    return tools
+
+
+def check_length(items: Sequence[object], server: str, what: str) -> None:
+    """Raises if a list has become too long."""
+    if len(items) > MAX_ITEMS:
+        raise _refuse_list(server, f"lists more than {MAX_ITEMS} {what}")
+
+
+def find_invalid_headers(tools: Sequence[dict[str, Any]]) -> dict[str, str]:
+    """The tools whose ``x-mcp-header`` is invalid, which a client over HTTP must not offer, and what is wrong.
+
+    >>> schema = {"properties": {"x": {"type": "object", "x-mcp-header": "X"}}}
+    >>> list(find_invalid_headers([{"name": "a", "inputSchema": schema}, {"name": "b", "inputSchema": {}}]))
+    ['a']
+    """
+    reasons = {tool.get("name", ""): find_invalid_x_mcp_header(tool.get("inputSchema")) for tool in tools}
+    return {name: reason for name, reason in reasons.items() if reason is not None}
+
+
+def _refuse_list(server: str, message: str) -> ToolFailed:
+    return ToolFailed("REMOTE", f"the MCP server {server!r} {message}", server=server)

@@ -22,16 +22,14 @@ from pydantic import BaseModel
 
 from toolkit.errors import ToolFailed
 from toolkit.guard.policy.preview import Preview
-from toolkit.inject.key import DependencyKey
+from toolkit.inject import DependencyKey
 from toolkit.packs.mcp.server import TOKEN_RECORDS, McpServer
-from toolkit.runtime.catalog.handler_parts import HandlerParts
-from toolkit.runtime.catalog.pack import Pack
-from toolkit.runtime.catalog.tool import NO_SANDBOX
+from toolkit.runtime.catalog import NO_SANDBOX
+from toolkit.runtime.packs import HandlerParts, Pack
 from toolkit.runtime.tool_context import ToolContext
 
 if TYPE_CHECKING:
-    from toolkit.packs.mcp.client import McpClient
-    from toolkit.packs.mcp.connection import McpConnection
+    from toolkit.packs.mcp.connection import McpClient, McpConnection
     from toolkit.packs.mcp.session import ServerAccess
 
 
@@ -67,7 +65,7 @@ class McpPack(Pack):
         >>> FILES = mcp_pack(McpServer(name="files", command=("mcp-server-filesystem", ".")), {})
         """
         connection = await ctx.resolve_async(self._key)
-        from toolkit.packs.mcp.client import McpClient
+        from toolkit.packs.mcp.connection import McpClient
 
         return McpClient(self.server, connection, server_access(self.server, ctx))
 

@@ -32,7 +32,7 @@ from mcp_types import (
 
 from toolkit.errors import ToolFailed
 from toolkit.packs.mcp.content import read_blocks
-from toolkit.runtime.context.mcp_callbacks import ElicitRequest, McpCallbacks, SampleAnswer, SampleRequest
+from toolkit.runtime.context import ElicitRequest, McpCallbacks, SampleAnswer, SampleRequest
 from toolkit.runtime.progress import logger
 from toolkit.runtime.workers import Workers
 from toolkit.schema.accepts import Judge

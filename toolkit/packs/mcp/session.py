@@ -9,45 +9,200 @@ are still waiting.
 from __future__ import annotations
 
 import asyncio
+import math
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from copy import copy
 from dataclasses import dataclass
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 from mcp import Client, MCPError
-from mcp_types import CONNECTION_CLOSED, PARSE_ERROR, Implementation, PaginatedRequestParams
+from mcp.shared.message import SessionMessage
+from mcp_types import (
+    CONNECTION_CLOSED,
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    ErrorData,
+    Implementation,
+    JSONRPCError,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+    PaginatedRequestParams,
+)
 from pydantic import ValidationError
 
 from toolkit.errors import SetupError, ToolCancelled, ToolFailed, ToolkitError, ToolTimeout
-from toolkit.guard.environment_variables import fill_in, read_variables, read_variables_by_name
 from toolkit.guard.files.path import display
 from toolkit.guard.network.hosts import Url
-from toolkit.guard.process.long_process import GRACE, LongProcess
-from toolkit.packs.hide_secrets import hide_secrets
-from toolkit.packs.mcp.http.transport import http_streams
-from toolkit.packs.mcp.incoming import IncomingStream
-from toolkit.packs.mcp.outgoing import OutgoingStream
-from toolkit.packs.mcp.own_errors import OWN_ERROR, read_own_error
+from toolkit.guard.process.guard import GRACE, LongProcess
+from toolkit.guard.user_state import fill_in, read_variables, read_variables_by_name
+from toolkit.packs.answers import hide_secrets
+from toolkit.packs.mcp.http import http_streams
 from toolkit.packs.mcp.questions import ServerQuestions
-from toolkit.packs.mcp.server_log import ServerLog
+from toolkit.packs.mcp.server import OWN_ERROR, ServerLog, read_own_error
 from toolkit.packs.mcp.stdio import JsonRpcReader, stdio_streams
 from toolkit.runtime.arguments import first_errors
 from toolkit.runtime.workers import Workers
 
 if TYPE_CHECKING:
+    import contextvars
+
     from mcp import ClientSession
-    from mcp.client._transport import TransportStreams
+    from mcp.client._transport import ReadStream, TransportStreams, WriteStream
 
     from toolkit.guard.network.network import Network
     from toolkit.guard.process.guard import ProcessGuard
-    from toolkit.packs.mcp.http.transport import Authorize
-    from toolkit.packs.mcp.oauth.authorization import ServerAuthorization
+    from toolkit.packs.mcp.http import Authorize
+    from toolkit.packs.mcp.oauth import ServerAuthorization
     from toolkit.packs.mcp.server import McpServer
-    from toolkit.runtime.context.mcp_callbacks import McpCallbacks
+    from toolkit.runtime.context import McpCallbacks
     from toolkit.runtime.state_directory import PrivateRecords
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# What a server sends, before the official client sees it; the same for stdio and HTTP.
+#
+# Promise: the client gets the answers, the requests, and the notifications that have a use here: well-formed progress, and
+# cancellations. Everything else is dropped: log messages, changes of lists, unknown methods, progress that is malformed or
+# not a finite number. Questions that nobody answers (elicitation, sampling) get a refusal in our words.
+
+
+class IncomingStream:
+    """The stream of a server's messages, without those that are dropped."""
+
+    def __init__(
+        self,
+        stream: ReadStream[SessionMessage | Exception],
+        outgoing: WriteStream[SessionMessage],
+        log: ServerLog,
+        refusal: Callable[[str], str | None],
+    ) -> None:
+        self._stream = stream
+        self._outgoing = outgoing
+        self._log = log
+        self._refusal = refusal
+        self.assumes_complete = False
+        """Whether an answer that does not say what it is counts as complete, as newer revisions of the protocol demand."""
+
+    @property
+    def last_context(self) -> contextvars.Context | None:
+        """The context variables of the last message's sender, which the client asks for."""
+        context: contextvars.Context | None = getattr(self._stream, "last_context", None)
+        return context
+
+    async def receive(self) -> SessionMessage | Exception:
+        while True:
+            item = await self._stream.receive()
+            if isinstance(item, Exception):
+                self._log.warn(f"a message that cannot be read is ignored ({type(item).__name__})")
+            elif isinstance(item.message, JSONRPCRequest) and (words := self._refusal(item.message.method)):
+                await self._refuse(item.message, words)
+            elif not isinstance(item.message, JSONRPCNotification) or self._is_useful(item.message):
+                if self.assumes_complete and isinstance(item.message, JSONRPCResponse):
+                    item.message.result.setdefault("resultType", "complete")
+                return item
+
+    async def _refuse(self, request: JSONRPCRequest, words: str) -> None:
+        error = ErrorData(code=INVALID_REQUEST, message=words)
+        await self._outgoing.send(SessionMessage(JSONRPCError(jsonrpc="2.0", id=request.id, error=error)))
+
+    def _is_useful(self, message: JSONRPCNotification) -> bool:
+        if message.method == "notifications/progress":
+            if not is_progress(message.params):
+                self._log.warn("a malformed progress notification is ignored")
+                return False
+            return True
+        return message.method == "notifications/cancelled"
+
+    def __aiter__(self) -> IncomingStream:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        from anyio import EndOfStream
+
+        try:
+            return await self.receive()
+        except EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    async def __aenter__(self) -> IncomingStream:
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        return await self._stream.__aexit__(kind, error, trace)
+
+
+def is_progress(params: dict[str, Any] | None) -> bool:
+    """Whether these are the parameters of a progress notification, with numbers that are finite.
+
+    >>> is_progress({"progressToken": 1, "progress": 0.5}), is_progress({"progressToken": 1, "progress": float("nan")})
+    (True, False)
+    """
+    if params is None or not _is_token(params.get("progressToken")) or not _is_number(params.get("progress")):
+        return False
+    total, message = params.get("total"), params.get("message")
+    return (total is None or _is_number(total)) and (message is None or isinstance(message, str))
+
+
+def _is_token(value: object) -> bool:
+    return isinstance(value, int | str) and not isinstance(value, bool)
+
+
+def _is_number(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an integer that no float can hold
+        return False
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# What is sent to a server; the same for stdio and HTTP. Notices a server that does not read.
+
+
+class OutgoingStream:
+    """The stream of messages to a server."""
+
+    def __init__(self, stream: WriteStream[SessionMessage]) -> None:
+        self._stream = stream
+        self.is_blocked = False
+        """Whether the last message was given up, because the transport still waits for the server to take an earlier one.
+
+        The official client sends a cancellation for every request that it gives up, and tries that for some seconds. So after
+        a request without an answer this says whether the server reads.
+        """
+
+    async def send(self, item: SessionMessage) -> None:
+        try:
+            await self._stream.send(item)
+        except anyio.get_cancelled_exc_class():
+            self.is_blocked = True
+            raise
+        self.is_blocked = False
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    async def __aenter__(self) -> OutgoingStream:
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        return await self._stream.__aexit__(kind, error, trace)
+
 
 RAISE_TIMEOUT: Final = "; raise its 'startup_timeout' if it needs longer"
 _MAX_QUOTED: Final = 2000
@@ -224,9 +379,7 @@ class McpSession:
 
     def _authorize(self, url: Url, network: Network) -> Authorize:
         """Adds the login of the server to its transport."""
-        from toolkit.packs.mcp.oauth.authorization import ServerAuthorization
-        from toolkit.packs.mcp.oauth.token_store import TokenStore
-        from toolkit.packs.mcp.oauth.transport import AuthorizationServers, AuthorizedTransport
+        from toolkit.packs.mcp.oauth import AuthorizationServers, AuthorizedTransport, ServerAuthorization, TokenStore
 
         server, access = self._server, self._access
         assert server.oauth is not None and access.tokens is not None

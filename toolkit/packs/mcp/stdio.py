@@ -26,9 +26,9 @@ from mcp_types import (
 )
 from pydantic import ValidationError
 
-from toolkit.guard.process.long_process import LongProcess
-from toolkit.packs.mcp.answer_size import find_excess
-from toolkit.packs.mcp.own_errors import write_own_error
+from toolkit.guard.process.guard import LongProcess
+from toolkit.packs.mcp.content import find_excess
+from toolkit.packs.mcp.server import write_own_error
 
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams

@@ -3,13 +3,13 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from toolkit.runtime.audit.lines import AUDIT_BEGINNING as AUDIT_BEGINNING
-    from toolkit.runtime.audit.lines import chain_records as chain_records
     from toolkit.runtime.audit.log import AuditLog as AuditLog
     from toolkit.runtime.audit.settings import AuditFile as AuditFile
-    from toolkit.runtime.audit.sink import AuditSink as AuditSink
+    from toolkit.runtime.audit.settings import AuditSink as AuditSink
+    from toolkit.runtime.audit.verification import AUDIT_BEGINNING as AUDIT_BEGINNING
     from toolkit.runtime.audit.verification import AuditHead as AuditHead
     from toolkit.runtime.audit.verification import AuditReport as AuditReport
+    from toolkit.runtime.audit.verification import chain_records as chain_records
     from toolkit.runtime.audit.verification import verify as verify
     from toolkit.runtime.audit.verification import verify_lines as verify_lines
 else:
@@ -18,10 +18,9 @@ else:
     __all__, __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            "toolkit.runtime.audit.lines": "AUDIT_BEGINNING chain_records",
+            "toolkit.runtime.audit.verification": """AUDIT_BEGINNING chain_records AuditHead AuditReport verify
+                verify_lines""",
             "toolkit.runtime.audit.log": "AuditLog",
-            "toolkit.runtime.audit.settings": "AuditFile",
-            "toolkit.runtime.audit.sink": "AuditSink",
-            "toolkit.runtime.audit.verification": "AuditHead AuditReport verify verify_lines",
+            "toolkit.runtime.audit.settings": "AuditFile AuditSink",
         },
     )

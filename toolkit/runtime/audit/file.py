@@ -7,28 +7,33 @@ because somebody renamed, removed or replaced the log, the chain goes on in a ne
 
 from __future__ import annotations
 
+import atexit
+import heapq
 import logging
 import os
 import stat
 import threading
 import time
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final
+from queue import Empty, SimpleQueue
+from typing import Any, Final, Protocol, TypeAlias
 
-from toolkit.errors import SetupError, ToolFailed
+from toolkit.errors import SetupError, ToolCancelled, ToolFailed, ToolTimeout
 from toolkit.guard.files.locks import ProcessLock
-from toolkit.runtime.audit.lines import (
+from toolkit.runtime.audit.settings import AuditFile, Check, MustWait
+from toolkit.runtime.audit.verification import (
     AUDIT_BEGINNING,
     chain_lines,
     count_records,
+    is_older_file,
+    older_file,
     read_end,
     records_before,
+    shift_files,
     write_record,
 )
-from toolkit.runtime.audit.rotation import is_older_file, older_file, shift_files
-from toolkit.runtime.audit.settings import AuditFile
-from toolkit.runtime.audit.sink import Check, MustWait
 
 logger: Final = logging.getLogger("toolkit")
 
@@ -264,9 +269,215 @@ def _sync_folder(folder: str) -> None:
 _open_sinks: Final[weakref.WeakSet[FileSink]] = weakref.WeakSet()
 
 
-def _start_again_in_child() -> None:
+def _reopen_in_child() -> None:
     for sink in list(_open_sinks):
         sink.start_again_in_child()
 
 
-os.register_at_fork(after_in_child=_start_again_in_child)
+os.register_at_fork(after_in_child=_reopen_in_child)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# One thread of the process that writes what audit logs still have to write, at the time that each of them names.
+#
+# Nothing here takes a lock, so that a signal handler may call tools at any moment.
+
+
+class Pending(Protocol):
+    """Something that has records to write."""
+
+    def write_pending(self) -> None:
+        """Writes them, or says in the log of the program why not."""
+        ...
+
+
+_requests: SimpleQueue[tuple[float, Pending]] = SimpleQueue()
+_thread: threading.Thread | None = None
+_start: threading.Lock = threading.Lock()
+_all: Final[weakref.WeakSet[Pending]] = weakref.WeakSet()
+
+
+def register(pending: Pending) -> None:
+    """From now on, what it has to write is written when the program ends."""
+    _all.add(pending)
+
+
+def write_later(pending: Pending, seconds: float) -> bool:
+    """Writes what is pending after so many seconds. Returns False if there can be no thread for it any more."""
+    global _thread
+    if _thread is None and _start.acquire(blocking=False):
+        try:
+            if _thread is None:
+                thread = threading.Thread(target=_serve, args=(_requests,), name="toolkit-audit", daemon=True)
+                thread.start()
+                _thread = thread
+        except RuntimeError:  # too many threads, or the interpreter is ending
+            return False
+        finally:
+            _start.release()
+    _requests.put((time.monotonic() + seconds, pending))
+    return True
+
+
+def _serve(requests: SimpleQueue[tuple[float, Pending]]) -> None:
+    due: list[tuple[float, int, Pending]] = []
+    number = 0
+    while True:
+        try:
+            at, pending = requests.get(timeout=max(0.0, due[0][0] - time.monotonic()) if due else None)
+            heapq.heappush(due, (at, number, pending))
+            number += 1
+            del pending
+        except Empty:
+            pass
+        while due and due[0][0] <= time.monotonic():
+            _write(heapq.heappop(due)[2])
+
+
+def _write(pending: Pending) -> None:
+    try:
+        pending.write_pending()
+    except Exception:
+        logger.exception("audit records could not be written")
+
+
+def _write_all() -> None:
+    for pending in list(_all):
+        _write(pending)
+
+
+def _start_writer_again_in_child() -> None:
+    global _requests, _thread, _start
+    _requests, _thread, _start = SimpleQueue(), None, threading.Lock()
+
+
+atexit.register(_write_all)
+os.register_at_fork(after_in_child=_start_writer_again_in_child)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The audit log in a file, written in batches: records are handed over, and a thread writes them together.
+#
+# Promise: a record is handed over before its call runs, and written at latest after ``batch_seconds``, after ``MAX_LINES``
+# records, when the toolkit is closed and when the program ends. If a batch cannot be written, calls are refused until it is.
+# A process that is killed loses what was not written yet.
+
+UnwrittenLine: TypeAlias = tuple[Callable[[Any], bytes], *tuple[Any, ...]]
+"""A record for which nothing was written yet: a function that writes this tuple as a line, and what it needs."""
+
+
+MAX_LINES: Final = 1000
+"""How many records wait at most for the time at which they are written."""
+_MAX_WAITING: Final = 10 * MAX_LINES
+"""How many records wait at most for a thread that writes too slowly; then the callers write."""
+_RETRY_SECONDS: Final = 1.0
+
+
+class BatchedSink:
+    """An open log that is written in batches."""
+
+    blocking: Final = False
+
+    def __init__(self, file: FileSink, seconds: float) -> None:
+        self._file: Final = file
+        self._seconds: Final = seconds
+        self.waiting: deque[Mapping[str, Any] | UnwrittenLine] = deque()
+        self._taken: list[bytes] = []
+        """The batch that is being written, or could not be written."""
+        self.is_stuck = False
+        """Whether the last batch could not be written: nothing more may be handed over before it is."""
+        self.is_due = False
+        """Whether somebody will write what waits."""
+        self._hurries = False
+        _batched_sinks.add(self)
+        register(self)
+
+    @property
+    def unwritten(self) -> int:
+        """How many records were handed over, but not written yet."""
+        return len(self.waiting) + len(self._taken)
+
+    def append(self, record: Mapping[str, Any], check: Check, /) -> None:
+        if self.is_stuck or self.is_full():
+            self._write(check)
+        self.waiting.append(record)
+        if not self.is_due:
+            self.write_soon()
+
+    def is_full(self) -> bool:
+        """Whether who hands a record over must write first. If there are many, they are written at once."""
+        count = len(self.waiting)
+        if count >= MAX_LINES and not self._hurries:
+            self._hurries = True
+            write_later(self, 0)
+        return count >= _MAX_WAITING
+
+    def write_soon(self) -> None:
+        """Asks for a batch in time: called by who hands a record over and finds that none is due."""
+        self.is_due = True
+        if not write_later(self, self._seconds):
+            self.write_pending()
+
+    def flush(self) -> None:
+        self._write(_wait)
+
+    def write_pending(self) -> None:
+        self.is_due = self._hurries = False  # first: who hands a record over from now on asks for another batch
+        try:
+            self._write(_wait)
+        except Exception as error:
+            logger.error("audit records could not be written; calls are refused until they are", exc_info=error)
+            self.is_due = True
+            write_later(self, _RETRY_SECONDS)
+
+    def close(self) -> None:
+        try:
+            self._write(_wait)
+        except Exception as error:
+            logger.critical("%d records are missing in the audit log", self.unwritten, exc_info=error)
+        finally:
+            self._file.close()
+
+    def start_again_in_child(self) -> None:
+        """In a forked child: what waits is written by the parent."""
+        self.waiting.clear()
+        self._taken = []
+        self.is_stuck = self.is_due = self._hurries = False
+
+    def _write(self, check: Check) -> None:
+        """Writes what waits; raises if that is not possible, and nothing is lost."""
+        if self.waiting or self._taken:
+            try:
+                self._file.write(self._take, check, self._forget_taken)
+            except (MustWait, ToolTimeout, ToolCancelled):
+                raise  # nothing is wrong with the file
+            except Exception:
+                self.is_stuck = True
+                raise
+        self.is_stuck = False
+
+    def _take(self) -> Sequence[bytes]:
+        taken, waiting = self._taken, self.waiting
+        for _ in range(len(waiting)):
+            record = waiting[0]
+            taken.append(record[0](record) if type(record) is tuple else write_record(record))  # type: ignore[arg-type]
+            waiting.popleft()  # not before: a record for which no line can be made is not lost
+        return taken
+
+    def _forget_taken(self) -> None:
+        self._taken = []
+
+
+def _wait() -> None:
+    """Waits for other writers, as long as the file does."""
+
+
+_batched_sinks: Final[weakref.WeakSet[BatchedSink]] = weakref.WeakSet()
+
+
+def _start_batches_again_in_child() -> None:
+    for sink in list(_batched_sinks):
+        sink.start_again_in_child()
+
+
+os.register_at_fork(after_in_child=_start_batches_again_in_child)

@@ -24,27 +24,131 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
+from hashlib import sha256
 from itertools import count
-from typing import TYPE_CHECKING, Any, Final
+from secrets import token_hex
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, get_args
 
 from pydantic import BaseModel
+from pydantic_core import from_json
 
 from toolkit.errors import SetupError, ToolFailed, ToolkitError, ToolNotAllowed
 from toolkit.guard.policy.policy import Verdict
-from toolkit.runtime.audit.background import register, write_later
-from toolkit.runtime.audit.batches import BatchedSink
-from toolkit.runtime.audit.file import FileSink, may_not_wait
-from toolkit.runtime.audit.redact import may_mark_secrets, redact
-from toolkit.runtime.audit.settings import AuditFile
-from toolkit.runtime.audit.sink import AuditSink, Check, MustWait
-from toolkit.runtime.catalog.tool import Tool
-from toolkit.runtime.output.message import ToolMessage
+from toolkit.runtime.audit.file import MAX_LINES, BatchedSink, FileSink, may_not_wait, register, write_later
+from toolkit.runtime.audit.settings import AuditFile, AuditSink, Check, MustWait
+from toolkit.runtime.audit.verification import write_record
+from toolkit.runtime.catalog import Tool
+from toolkit.runtime.output import ToolMessage, json_writer
+from toolkit.schema.accepts import compile_pattern, matches
+from toolkit.schema.exact import holds_scalars
+from toolkit.schema.keywords import APPLIED_IN_PLACE, REFERENCES, References, Schema, children
+from toolkit.schema.models import ToolModel
 
 if TYPE_CHECKING:
-    from toolkit.runtime.audit.direct_records import DirectRecords
-    from toolkit.runtime.programs.calls import ProgramOrigin
+    from toolkit.runtime.async_ import AsyncRunner
+    from toolkit.runtime.catalog import Tool
+    from toolkit.runtime.path import Run, RunAsync
+    from toolkit.runtime.programs.host import ProgramOrigin
     from toolkit.runtime.signals import CallSignal
+    from toolkit.runtime.sync import Runner
     from toolkit.runtime.workers import Workers
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Removes from arguments what their schema marks as secret, before the audit log sees them.
+
+_REFERENCES: Final = frozenset(REFERENCES)
+_EXPANDING: Final = frozenset((*REFERENCES, *APPLIED_IN_PLACE))
+
+
+def redact(value: object, schema: Mapping[str, Any]) -> object:
+    """A copy in which null replaces every value that some schema which may apply to it marks as ``x-secret``.
+
+    All branches of a schema may apply. A value whose schema is behind a reference that cannot be followed is taken for a
+    secret.
+
+    >>> redact({"user": "me", "key": "k"}, {"properties": {"key": {"x-secret": True}}})
+    {'user': 'me', 'key': None}
+    """
+    return _redact(value, [schema], References(schema))
+
+
+def may_mark_secrets(schema: Mapping[str, Any]) -> bool:
+    """Whether ``redact`` could find a secret: somewhere in the schema is a mark, or a reference to another place.
+
+    >>> may_mark_secrets({"properties": {"path": {"type": "string"}}})
+    False
+    """
+    pending: list[object] = [schema]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, dict):
+            if "x-secret" in node or not _REFERENCES.isdisjoint(node):
+                return True
+            pending += node.values()
+        elif isinstance(node, list):
+            pending += node
+    return False
+
+
+def _redact(value: object, schemas: list[Any], references: References) -> object:
+    found = _all_in_place(schemas, references)
+    if found is None or any(schema.get("x-secret") for schema in found):
+        return None
+    if isinstance(value, dict) and found:
+        return {key: _redact(item, _for_property(found, key), references) for key, item in value.items()}
+    if isinstance(value, list) and found:
+        return [_redact(item, _for_item(found, at), references) for at, item in enumerate(value)]
+    return value
+
+
+def _all_in_place(schemas: list[Any], references: References) -> list[Schema] | None:
+    """Every schema that may apply to the same value; None if a reference among them cannot be followed."""
+    found: dict[int, Schema] = {}
+    for schema in schemas:  # grows on the way
+        if not isinstance(schema, dict) or id(schema) in found:
+            continue
+        found[id(schema)] = schema
+        if _EXPANDING.isdisjoint(schema):
+            continue
+        for word in REFERENCES:
+            if word in schema:
+                target = references.find(schema[word])
+                if target is None:
+                    return None
+                schemas.append(target.schema)
+        schemas += [child for (word, *_), child in children(schema) if word in APPLIED_IN_PLACE]
+    return list(found.values())
+
+
+def _for_property(schemas: list[Schema], key: str) -> list[Any]:
+    found: list[Any] = []
+    for schema in schemas:
+        named, patterns = schema.get("properties"), schema.get("patternProperties")
+        fitting = [named[key]] if isinstance(named, dict) and key in named else []
+        if isinstance(patterns, dict):
+            fitting += [inner for pattern, inner in patterns.items() if _may_match(pattern, key)]
+        found += fitting or [schema.get("additionalProperties")]
+        found.append(schema.get("unevaluatedProperties"))
+    return found
+
+
+def _may_match(pattern: str, key: str) -> bool:
+    return compile_pattern(pattern) is None or matches(pattern, key)
+
+
+def _for_item(schemas: list[Schema], at: int) -> list[Any]:
+    found: list[Any] = []
+    for schema in schemas:
+        first, rest = schema.get("prefixItems"), schema.get("items")
+        if isinstance(rest, list):  # as drafts up to 2019-09 write ``prefixItems``
+            first, rest = rest, schema.get("additionalItems")
+        found.append(first[at] if isinstance(first, list) and at < len(first) else rest)
+        found += (schema.get("contains"), schema.get("unevaluatedItems"))
+    return found
+
 
 logger: Final = logging.getLogger("toolkit")
 
@@ -132,7 +236,6 @@ class AuditLog:
         """Records the direct calls of a tool with little work; None if its calls must take the whole call path."""
         if not isinstance(self._opened, BatchedSink) or "execute" in tool.granted:
             return None
-        from toolkit.runtime.audit.direct_records import DirectRecords
 
         records = DirectRecords(self, self._opened, tool)
         self._directs.append(records)
@@ -304,7 +407,7 @@ class Record:
             return
         import asyncio
 
-        from toolkit.runtime.call.waiting.async_wait_for_handler import await_handler
+        from toolkit.runtime.async_ import await_handler
 
         storing = workers.submit(lambda: self._log.append(record, signal.check))
         try:
@@ -426,3 +529,192 @@ def _start_again_in_child() -> None:
 
 
 os.register_at_fork(after_in_child=_start_again_in_child)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Records of direct calls in a log that is written in batches: what is the same for every call of a tool is written once.
+#
+# A call only notes what happened. The thread that writes the batch makes lines of it, which are those of ``log.Record``.
+
+_MAX_WAITING_BYTES: Final = 65_536
+"""Arguments of more bytes are not kept until a batch is written."""
+
+
+_Call: TypeAlias = "list[Any]"
+"""What both records of a call have in common: its number, its call id, its arguments (JSON), when it began, and the text
+that was made of it. A list, because a class would take longer to make."""
+
+
+class DirectRecords:
+    """The records of the calls of one tool."""
+
+    def __init__(self, log: AuditLog, sink: BatchedSink, tool: Tool) -> None:
+        verdict = tool.always
+        assert verdict is not None
+        self._log: Final = log
+        self._sink: Final = sink
+        self._numbers: Final = count()
+        self._name: Final = tool.name
+        model = tool.input.model
+        self._write_arguments: Final = _writer(model)
+        self._is_canonical: Final = _writes_canonical(model) and log.has_no_secrets(tool.name)
+        self._measure: Final = tool.form.to_json or _write_output
+        facts = {"tool": tool.name, "decision": verdict.decision, "rule": verdict.because}
+        self._facts: Final = write_record(log.bound(facts))[1:-1]
+        self._session: Final = write_record({"session": log.session})[1:]
+        self._random = b""
+        self.start_again()
+
+    def start_again(self) -> None:
+        """Other ids from now on: a forked child must not use those of its parent."""
+        self._random = token_hex(6).encode()
+
+    def around(self, run: Run) -> Run:
+        """A direct call that is recorded. If the log is stuck, or the arguments cannot be written, the call path decides."""
+        name, sink, numbers, now = self._name, self._sink, self._numbers, monotonic
+        write, measure, start, end = self._write_arguments, self._measure, self._start_line, self._end_line
+        waiting = sink.waiting
+        hand_over = waiting.append
+
+        def recorded(view: Runner, args: BaseModel, call_id: str | None = None, /) -> ToolMessage[Any, Any]:
+            try:
+                data = write(args)
+            except ValueError:
+                return view._run(name, args, call_id)
+            if sink.is_stuck or (len(waiting) >= MAX_LINES and sink.is_full()) or len(data) > _MAX_WAITING_BYTES:
+                return view._run(name, args, call_id)
+            call = [next(numbers), call_id, data, now(), None]
+            hand_over((start, call))
+            if not sink.is_due:
+                sink.write_soon()
+            try:
+                message = run(view, args, call_id)
+            except BaseException as error:
+                self._end_failed(call, error)
+                raise
+            try:
+                size = len(measure(message.content))
+            except ValueError:  # the call has happened, whatever its output is
+                size = 0
+            hand_over((end, call, None, size, now()))
+            if not sink.is_due:
+                sink.write_soon()
+            return message
+
+        return recorded
+
+    def around_async(self, run: RunAsync) -> RunAsync:
+        """The same, awaited."""
+        name, sink, numbers, now = self._name, self._sink, self._numbers, monotonic
+        write, measure, start, end = self._write_arguments, self._measure, self._start_line, self._end_line
+        waiting = sink.waiting
+        hand_over = waiting.append
+
+        async def recorded(view: AsyncRunner, args: BaseModel, call_id: str | None = None, /) -> ToolMessage[Any, Any]:
+            try:
+                data = write(args)
+            except ValueError:
+                return await view._run(name, args, call_id)
+            if sink.is_stuck or (len(waiting) >= MAX_LINES and sink.is_full()) or len(data) > _MAX_WAITING_BYTES:
+                return await view._run(name, args, call_id)
+            call = [next(numbers), call_id, data, now(), None]
+            hand_over((start, call))
+            if not sink.is_due:
+                sink.write_soon()
+            try:
+                message = await run(view, args, call_id)
+            except BaseException as error:
+                self._end_failed(call, error)
+                raise
+            try:
+                size = len(measure(message.content))
+            except ValueError:  # the call has happened, whatever its output is
+                size = 0
+            hand_over((end, call, None, size, now()))
+            if not sink.is_due:
+                sink.write_soon()
+            return message
+
+        return recorded
+
+    def _end_failed(self, call: _Call, error: BaseException) -> None:
+        """Hands the ``end`` of a call over that raised: an interruption is a cancellation."""
+        outcome = json.dumps(error.code if isinstance(error, ToolkitError) else "TOOL_CANCELLED")
+        if isinstance(error, ToolFailed):
+            outcome += f',"reason":{json.dumps(error.reason)}'
+        self._sink.waiting.append((self._end_line, call, outcome.encode(), 0, monotonic()))
+        if not self._sink.is_due:
+            self._sink.write_soon()
+
+    # -- in the thread that writes ---------------------------------------------------------------------------------------
+
+    def _start_line(self, noted: tuple[Any, _Call]) -> bytes:
+        call = noted[1]
+        return b'{"event":"start",%b,"time":"%b",%b' % (self._describe(call), format_time(call[3]), self._session)
+
+    def _end_line(self, noted: tuple[Any, _Call, bytes | None, int, float]) -> bytes:
+        _, call, failure, size, ended = noted
+        outcome = b'"ok","output_bytes":%d' % size if failure is None else failure
+        text = call[4] or self._describe(call)
+        took = 1000 * (ended - call[3])
+        return b'{"event":"end",%b,"outcome":%b,"duration_ms":%.3f,"time":"%b",%b' % (
+            *(text, outcome, took, format_time(ended)),
+            self._session,
+        )
+
+    def _describe(self, call: _Call) -> bytes:
+        number, call_id, data = call[:3]
+        if not self._is_canonical:
+            data = canonical(self._log.without_secrets(self._name, from_json(data)))
+        shown = b"null" if call_id is None else write_record(self._log.bound({"": call_id}))[4:-1]
+        digest = sha256(data).hexdigest().encode()
+        call[4] = text = b'"call":"%b%04x","call_id":%b,%b,"arguments":"%b","arguments_bytes":%d' % (
+            *(self._random, number, shown, self._facts, digest),
+            len(data),
+        )
+        call[2] = b""
+        return text
+
+
+def _writer(model: type[BaseModel]) -> Callable[[Any], bytes]:
+    if issubclass(model, ToolModel):
+        return json_writer(model)
+    return partial(model.__pydantic_serializer__.to_json, by_alias=True, exclude_unset=True)
+
+
+def _write_output(content: object) -> bytes:
+    if not isinstance(content, BaseModel):
+        return b""
+    return content.__pydantic_serializer__.to_json(content, by_alias=True, exclude_unset=True)
+
+
+def _writes_canonical(model: type[BaseModel]) -> bool:
+    """Whether the arguments are written with their names in order, and each as in the canonical form: no fractions."""
+    names = [field.alias or name for name, field in model.model_fields.items()]
+    whole = not any(_may_be_fraction(field.annotation) for field in model.model_fields.values())
+    return whole and names == sorted(names) and holds_scalars(model)
+
+
+def _may_be_fraction(annotation: object) -> bool:
+    return annotation is float or any(map(_may_be_fraction, get_args(annotation)))
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The records of an audit log as calls: each has a start and an end, which are one thing for readers.
+
+
+def join_records(records: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """One record for each call: its end, or its start while there is no end; and one for each program.
+
+    ``time`` is that of the first record.
+
+    >>> start = {"event": "start", "call": "c1", "time": "10:00"}
+    >>> join_records([start, {"event": "end", "call": "c1", "time": "10:01", "outcome": "ok"}])
+    [{'event': 'end', 'call': 'c1', 'time': '10:00', 'outcome': 'ok'}]
+    """
+    calls: dict[Any, Mapping[str, Any]] = {}
+    for record in records:
+        key = ("program", record.get("program")) if record.get("event") == "program" else record.get("call")
+        began = calls.get(key, record).get("time")
+        calls[key] = {**record, "time": began}
+    return list(calls.values())

@@ -1,4 +1,4 @@
-"""Plain sentences for what the checkers report, with the way out, the same whichever checker found it."""
+"""What the three checkers say, as one vocabulary: a kind of mistake, and the parts of the message."""
 
 from __future__ import annotations
 
@@ -6,15 +6,425 @@ import ast
 import builtins
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Final, TypeAlias
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final, NamedTuple, TypeAlias
 
-from toolkit.runtime.programs.check.messages import CheckerFinding, Mistake, classify
-from toolkit.runtime.programs.check.prelude_facts import PreludeFacts, read_prelude
-from toolkit.runtime.programs.check.program_places import CallArgument, ProgramPlaces
-from toolkit.runtime.programs.check.type_texts import base_type, choices, is_coroutine, may_be_none, plain_type
+from toolkit.runtime.programs.gate import ALLOWED_IMPORTS, ERROR_CLASSES, bound_names, char_column, find_good_guess
 from toolkit.runtime.programs.result import ProgramError
-from toolkit.runtime.programs.syntax.allowed_imports import ALLOWED_IMPORTS, ERROR_CLASSES
-from toolkit.runtime.programs.syntax.near_names import find_good_guess
+
+_CALLABLE: Final = r"(?:bound method |function |method |class |constructor |overloaded function )?"
+_MAX_MESSAGE: Final = 4000
+
+# In a pattern, {word} stands for a quoted part with that name, {callable} for a word before a function, {of} for its class.
+_PATTERNS: Final = {
+    "none_attribute": (
+        'Item "None" of {type} has no attribute {name}',
+        "Attribute {name} is not defined on `None` in union {type}",
+        "Object of class `NoneType` has no attribute {name}",
+    ),
+    "union_attribute": (
+        "Item {item} of {type} has no attribute {name}",
+        "Attribute {name} is not defined on {item} in union {type}",
+    ),
+    "not_iterable": (
+        '{type} has no attribute "__a?iter__".*',
+        "{type} object is not iterable",
+        "Object of type {type} is not (?:async-)?iterable",
+        "Type {type} is not (?:an async )?iterable",
+    ),
+    "no_context": (
+        '{type} has no attribute "__a?(?:enter|exit)__".*',
+        "Object of type {type} cannot be used with `(?:async )?with` because .*",
+        "Cannot use {type} as a context manager",
+    ),
+    "member": (
+        "Module(?: {type})? has no attribute {name}",
+        "Module {type} has no member {name}",
+        "No attribute {name} in module {type}",
+        "Could not import {name} from {type}",
+    ),
+    "attribute": (
+        "{type} has no attribute {name}",
+        "Object of (?:type|class) {type} has no attribute {name}",
+    ),
+    "name": ("Name {name} is not defined", "Name {name} used when not defined", "Could not find name {name}"),
+    "unknown_argument": (
+        "Unexpected keyword argument {name} in function {function}",
+        "Unexpected keyword argument {name}(?: for {callable}{function}{of})?",
+        "Argument {name} does not match any known parameter of {callable}{function}",
+    ),
+    "not_ordered": (
+        'Missing named argument "key" for "sort" of "list"',
+        'Value of type variable "SupportsRichComparisonT" of .*',
+        ".* upper bound `SupportsDunder[LG]T.*",
+    ),
+    "missing_argument": (
+        "Missing (?:named|positional) arguments? {names} (?:for|in call to) {function}{of}",
+        "No arguments? provided for required parameters? {names} of {callable}{function}",
+        "Missing argument {names} in function {function}",
+    ),
+    "positional": (
+        "Too many (?:positional )?arguments for {function}{of}",
+        "Too many positional arguments to {callable}{function}: expected .*",
+        "Expected argument {name} to be passed by name in function {function}",
+        "Expected \\d+ positional arguments?, got \\d+ in function {function}",
+    ),
+    "argument_item": ("(?:List|Dict|Set) (?:item|entry) (?P<index>\\d+) has incompatible type .*",),
+    "argument_type": (
+        "Argument (?:{name}|\\d+) to {callable}{function}{of} has incompatible type {got}; expected {expected}",
+        "Argument to {callable}{function} is incorrect: Expected {expected}, found {got}",
+        "Argument {got} is not assignable to parameter {name} with type {expected} in function {function}",
+    ),
+    "wrong_key": (
+        "Invalid index type {got} for {type}; expected type .*",
+        'No overload variant of "__getitem__" of {type} matches argument type {got}',
+        "Method `__getitem__` of type .* cannot be called with key of type {got} on object of type {type}",
+        "Invalid key for (?P<type>dict), got {got}",
+        "Cannot index into {type}\\n\\s+No matching overload found .* called with arguments: \\((?P<got>.*)\\)",
+    ),
+    "not_indexable": (
+        "Value of type {type} is not indexable",
+        "Cannot subscript object of type {type} with no .*",
+        "Cannot index into {type}\\n.* has no attribute `__getitem__`",
+    ),
+    "operator": (
+        "Unsupported operand types for (?P<op>\\S+|not in) \\({left} and {right}\\)",
+        'No overload variant of "(?P<op>__\\w+__)" of {left} matches argument type {right}',
+        "Operator {op} is not supported between objects of type {left} and {right}",
+        "Operator {op} is not supported between two objects of type {left}",
+        "{op} is not supported between {left} and {right}",
+    ),
+    "one_operand": (
+        "Unsupported (?:left |right )?operand type for (?:unary )?(?P<op>\\S+|not in) \\({type}\\)",
+        "Unary operator {op} is not supported for object of type {type}",
+        "Unary {op} is not supported on {type}",
+    ),
+    "item_assignment": (
+        "Invalid subscript assignment with key of type .* and value of type {got} on object of type .*",
+        "Incompatible types in assignment \\(expression has type {got}, target has type {expected}\\)",
+        "{got} is not assignable to dict (?:key|value) .*",
+        "Cannot set item in .*",
+    ),
+    "return_type": (
+        "Incompatible return value type \\(got {got}, expected {expected}\\)",
+        "Return type does not match returned value: expected {expected}, found {got}",
+        "Returned type {got} is not assignable to declared return type {expected}",
+    ),
+    "no_return": (
+        "Missing return statement",
+        "Function (?:always|can) implicitly returns? `None`, which is not assignable to return type .*",
+        "Function declared to return .* but is missing an explicit `return`",
+    ),
+    "assignment": (
+        "Incompatible types in assignment \\(expression has type {got}, .*variable has type {expected}\\)",
+        "Object of type {got} is not assignable to {expected}",
+        "{got} is not assignable to {expected}",
+    ),
+    "not_callable": (
+        "{type} not callable",
+        "Object of type {type} is not callable",
+        "Expected a callable, got {type}",
+    ),
+    "not_awaitable": (
+        'Incompatible types in "await" \\(actual type {type}, .*',
+        "{type} is not awaitable",
+        "Type {type} is not awaitable",
+    ),
+    "not_awaited": (
+        "Value of type .* must be used",
+        "Object of type .* is not awaited",
+        "Result of async function call is unused.*",
+    ),
+    "unpack": (
+        "Too many values to unpack.*",
+        "Need more than .* to unpack.*",
+        "Not enough values to unpack.*",
+        "Cannot unpack .* into \\d+ values?",
+    ),
+    "raise": (
+        "Exception must be derived from BaseException",
+        "Cannot raise object of type .*",
+        "Expression .* expected `BaseException`",
+    ),
+    "overload": (
+        "No overload variant of {function}{of} matches argument types? .*",
+        "No overload of {callable}{function} matches arguments",
+        "No matching overload found for function {function} called with arguments: .*",
+        "Argument {name} to {callable}{function}{of} has incompatible type overloaded function; .*",
+    ),
+    "not_an_error": (
+        "Recursive types are not allowed at function scope.*",
+        "Cannot resolve imported module .*",
+        "Cannot find module .*",
+    ),
+}
+
+
+class CheckerFinding(NamedTuple):
+    """One error as a checker reported it."""
+
+    line: int
+    column: int
+    code: str
+    message: str
+
+
+class Mistake(NamedTuple):
+    """A finding in the common vocabulary. ``kind`` is empty for a message that is not known."""
+
+    kind: str
+    parts: dict[str, str]
+
+
+def classify(message: str) -> Mistake:
+    """The kind of a message, and its quoted parts.
+
+    >>> classify('"ReadFileOutput" has no attribute "contnt"; maybe "content"?')
+    Mistake(kind='attribute', parts={'type': 'ReadFileOutput', 'name': 'contnt'})
+    """
+    text = message[:_MAX_MESSAGE]
+    if "`" not in text:  # mypy's quotes
+        text = re.sub(r'"([^"\n]*)"', r"`\1`", text)
+    for kind, pattern in _COMPILED:
+        found = pattern.match(text)
+        if found:
+            return Mistake(kind, {name: text for name, text in found.groupdict().items() if text is not None})
+    return Mistake("", {})
+
+
+def _compile(pattern: str) -> re.Pattern[str]:
+    text = pattern.replace("{callable}", _CALLABLE).replace("{of}", "(?: of `(?P<owner>[^`]*)`)?").replace('"', "`")
+    text = text.replace("{names}", "(?P<names>`[^`]+`(?:(?:, | and )`[^`]+`)*)")
+    text = re.sub(r"\{(\w+)\}", r"`(?P<\1>[^`\n]*)`", text)
+    return re.compile(rf"{text}(?:[;.\n ]|$)")
+
+
+_COMPILED: Final = [(kind, _compile(pattern)) for kind, patterns in _PATTERNS.items() for pattern in patterns]
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Types as the checkers print them, made plain and alike.
+
+_LITERAL: Final = re.compile(r"Literal\[((?:[^\[\]]|\[\])*)\]")
+_COROUTINE: Final = re.compile(r"Coroutine(?:Type)?\b")
+_MAX_TYPE: Final = 120
+
+
+def plain_type(text: str) -> str:
+    """A type without literal values: ``Literal[1]`` is an ``int``.
+
+    >>> plain_type('Literal["a"] | None'), plain_type("CoroutineType[Any, Any, ReadFileOutput]")
+    ('str | None', 'coroutine')
+    """
+    text = text.removesuffix("*").replace("Unknown", "Any").replace("NoneType", "None").replace("LiteralString", "str")
+    if _COROUTINE.match(text):
+        return "coroutine"
+    text = _LITERAL.sub(lambda found: " | ".join(dict.fromkeys(_kinds(found[1]))), text)
+    text = {"_Inputs": "inputs", "_Tools": "tools", "_AsyncTools": "atools"}.get(text, text)
+    return text if len(text) <= _MAX_TYPE else f"{text[:_MAX_TYPE]}..."
+
+
+def base_type(text: str) -> str:
+    """``list[str]`` is a ``list``."""
+    return plain_type(text).partition("[")[0]
+
+
+def choices(text: str) -> list[str]:
+    """The values of a type that is only literals, and perhaps None, as Python writes them; empty for other types.
+
+    >>> choices("Literal['auto', 'exact'] | None"), choices("str")
+    (["'auto'", "'exact'", 'None'], [])
+    """
+    found = re.fullmatch(r"Literal\[(.*)\]( \| None)?", text)
+    if not found:
+        return []
+    return [*(repr(value) for value in _values(found[1])), *(["None"] if found[2] else [])]
+
+
+def may_be_none(text: str) -> bool:
+    return bool(re.search(r"\bNone\b", re.sub(r"\[.*\]", "", text)))
+
+
+def is_coroutine(text: str) -> bool:
+    return bool(_COROUTINE.match(text)) or text == "coroutine"
+
+
+def _values(text: str) -> list[object]:
+    try:
+        values = ast.literal_eval(f"[{text}]")
+    except (ValueError, SyntaxError):  # a member of an enum
+        return []
+    return list(values)
+
+
+def _kinds(text: str) -> list[str]:
+    return [type(value).__name__ for value in _values(text)] or [text]
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# What the prelude of a program declares: the attributes of its classes, and the parameters of its tools.
+
+_TOOLS = "_Tools"
+_INPUTS = "_Inputs"
+
+
+@dataclass(frozen=True, slots=True)
+class PreludeFacts:
+    """Names for the way out of a mistake."""
+
+    classes: dict[str, list[str]] = field(default_factory=dict)
+    """The attributes of each class, in their order."""
+    tools: dict[str, dict[str, str]] = field(default_factory=dict)
+    """For each tool, by its Python name: the parameters with their types."""
+    inputs: list[str] = field(default_factory=list)
+
+
+@lru_cache(maxsize=64)
+def read_prelude(prelude: str) -> PreludeFacts:
+    """Read what ``checker_text`` wrote."""
+    facts = PreludeFacts()
+    for node in ast.parse(prelude).body:
+        if not isinstance(node, ast.ClassDef):
+            continue
+        if node.name == _TOOLS:
+            facts.tools.update(
+                {tool.name: _parameters(tool) for tool in node.body if isinstance(tool, ast.FunctionDef)}
+            )
+        fields = [
+            member.target.id
+            for member in node.body
+            if isinstance(member, ast.AnnAssign) and isinstance(member.target, ast.Name)
+        ]
+        if node.name == _INPUTS:
+            facts.inputs.extend(fields)
+        facts.classes[node.name] = fields
+    return facts
+
+
+def _parameters(tool: ast.FunctionDef) -> dict[str, str]:
+    """Types as a program would write them: without the modules that the prelude writes before them."""
+    return {
+        one.arg: ast.unparse(_WithoutModules().visit(one.annotation)) if one.annotation else "Any"
+        for one in tool.args.kwonlyargs
+    }
+
+
+class _WithoutModules(ast.NodeTransformer):
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        return ast.Name(node.attr)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# What is at a place of a program: checkers name the place, and often not the argument or the operator that is there.
+
+_SIGNS: Final[dict[type[ast.AST], str]] = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
+    ast.BitOr: "|", ast.BitAnd: "&", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>", ast.MatMult: "@",
+    ast.Lt: "<", ast.Gt: ">", ast.LtE: "<=", ast.GtE: ">=", ast.In: "in", ast.NotIn: "not in",
+}  # fmt: skip
+
+
+class CallArgument(NamedTuple):
+    """One argument of a call: the text of what is called, and the argument's name, or its number from 1."""
+
+    function: str
+    name: str | int
+    is_of_tool: bool
+
+
+class ProgramPlaces:
+    """Finds nodes of one program by line and column, both counted from 1."""
+
+    def __init__(self, tree: ast.Module, lines: list[str]) -> None:
+        self._lines: Final = lines
+        nodes = list(ast.walk(tree))
+        self._calls: Final = [node for node in nodes if isinstance(node, ast.Call)]
+        self._operations: Final = [node for node in nodes if isinstance(node, ast.BinOp | ast.Compare | ast.AugAssign)]
+        self._attributes: Final = [node for node in nodes if isinstance(node, ast.Attribute)]
+        self._assignments: Final = [node for node in nodes if isinstance(node, ast.Assign)]
+        self.bound: Final = {name for node in nodes for name in bound_names(node)}
+
+    def argument_at(self, line: int, column: int) -> CallArgument | None:
+        """The innermost argument that covers a place."""
+        found: tuple[tuple[int, int], CallArgument] | None = None
+        for call in self._calls:
+            arguments: list[tuple[ast.expr | ast.keyword, str | int]] = [
+                *((node, number) for number, node in enumerate(call.args, 1)),
+                *((keyword, keyword.arg) for keyword in call.keywords if keyword.arg),
+            ]
+            for node, name in arguments:
+                start = self._start(node)
+                if self._covers(node, line, column) and (found is None or start >= found[0]):
+                    found = start, CallArgument(_function_name(call), name, _calls_tool(call))
+        return None if found is None else found[1]
+
+    def values_at(self, line: int, column: int) -> list[object]:
+        """The values that the variable at a place may have, if it is assigned nothing but constants."""
+        text = self._lines[line - 1][column - 1 :]
+        found = re.match(r"(?:\w+\s*=\s*)?(\w+)", text)
+        values: list[object] = []
+        for node in self._assignments:
+            if found and any(isinstance(target, ast.Name) and target.id == found[1] for target in node.targets):
+                options = [node.value.body, node.value.orelse] if isinstance(node.value, ast.IfExp) else [node.value]
+                if not all(isinstance(option, ast.Constant) for option in options):
+                    return []
+                values += [option.value for option in options if isinstance(option, ast.Constant)]
+        return values
+
+    def function_at(self, line: int, column: int) -> str | None:
+        """What the innermost call at a place calls."""
+        found = [call for call in self._calls if self._covers(call, line, column)]
+        return _function_name(max(found, key=self._start)) if found else None
+
+    def operator_in(self, line: int) -> str | None:
+        """The operator of a line that has only one."""
+        found = {
+            _SIGNS.get(type(sign))
+            for node in self._operations
+            if node.lineno <= line <= (node.end_lineno or node.lineno)
+            for sign in (node.ops if isinstance(node, ast.Compare) else [node.op])
+        } - {None}
+        return found.pop() if len(found) == 1 else None
+
+    def owner_of(self, attribute: str, line: int) -> str | None:
+        """The text before ``.attribute`` in a line."""
+        for node in self._attributes:
+            if node.attr == attribute and node.lineno <= line <= (node.end_lineno or node.lineno):
+                return ast.unparse(node.value)
+        return None
+
+    def orders_by_method(self, line: int) -> bool:
+        """Whether a line has ``max(counts, key=counts.get)`` or the like, which is right, but not for checkers."""
+        return any(
+            call.lineno <= line <= (call.end_lineno or call.lineno)
+            and any(key.arg == "key" and isinstance(key.value, ast.Attribute) for key in call.keywords)
+            for call in self._calls
+        )
+
+    def _covers(self, node: ast.expr | ast.keyword, line: int, column: int) -> bool:
+        end_line = node.end_lineno or node.lineno
+        end = end_line, char_column(self._lines, end_line, node.end_col_offset or 0) + 1
+        return self._start(node) <= (line, column) < end
+
+    def _start(self, node: ast.expr | ast.keyword) -> tuple[int, int]:
+        return node.lineno, char_column(self._lines, node.lineno, node.col_offset) + 1
+
+
+def _function_name(call: ast.Call) -> str:
+    """The last name of what is called."""
+    return call.func.attr if isinstance(call.func, ast.Attribute) else ast.unparse(call.func)
+
+
+def _calls_tool(call: ast.Call) -> bool:
+    match call.func:
+        case ast.Attribute(value=ast.Name(id="tools" | "atools")):
+            return True
+    return False
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Plain sentences for what the checkers report, with the way out, the same whichever checker found it.
 
 _MAX_NAMED: Final = 15
 _MAX_TEXT: Final = 300

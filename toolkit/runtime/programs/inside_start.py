@@ -1,4 +1,4 @@
-"""Starts the interpreter of a program, inside the sandbox. Run as a script: ``python -I -S start.py SETTINGS``.
+"""Starts the interpreter of a program, inside the sandbox. Run as a script: ``python -I -S inside_start.py SETTINGS``.
 
 ``SETTINGS`` is JSON: ``path``, where other packages are installed, ``packages``, the directories of ours by name, and
 ``folder``, the working directory if it is not that of the process. Of ``packages`` only those directories can be seen inside,
@@ -44,7 +44,7 @@ def start(settings: str) -> None:
     sys.meta_path.insert(0, KnownPackages(given["packages"]))
     if given["folder"] is not None:
         os.chdir(given["folder"])
-    from toolkit.runtime.programs.inside.interpreter import serve
+    from toolkit.runtime.programs.inside import serve
 
     serve()
 

@@ -21,24 +21,25 @@ from toolkit.guard.process.guard import ProcessGuard
 from toolkit.guard.process.limits import CommandLimits
 from toolkit.guard.process.program import SYSTEM, is_below
 from toolkit.runtime import path as steps
-from toolkit.runtime.programs.check.checkers import Checkers
-from toolkit.runtime.programs.error_list import shorten_errors
+from toolkit.runtime.programs.check import Checkers
 from toolkit.runtime.programs.frames import MAX_BODY
-from toolkit.runtime.programs.gate import ToolUse, parse_program
+from toolkit.runtime.programs.gate import ALLOWED_IMPORTS, ToolUse, parse_program
 from toolkit.runtime.programs.host import ProgramHost, Ran
-from toolkit.runtime.programs.interpreters import Interpreters, NotStarted, library_folders, package_folder
-from toolkit.runtime.programs.process import FramedProcess
-from toolkit.runtime.programs.result import ProgramError, ProgramResult
-from toolkit.runtime.programs.settings import Checker, ProgramSettings
-from toolkit.runtime.programs.syntax.allowed_imports import ALLOWED_IMPORTS
-from toolkit.runtime.programs.time_limit import TimeLimit
+from toolkit.runtime.programs.process import FramedProcess, Interpreters, NotStarted, library_folders, package_folder
+from toolkit.runtime.programs.result import (
+    Checker,
+    ProgramError,
+    ProgramResult,
+    ProgramSettings,
+    TimeLimit,
+    shorten_errors,
+)
 from toolkit.runtime.signals import CancelSignal
-from toolkit.runtime.signatures.checker_text import checker_text
-from toolkit.runtime.signatures.errors_stub import errors_stub
+from toolkit.runtime.signatures import checker_text, errors_stub
 
 if TYPE_CHECKING:
-    from toolkit.runtime.context.toolkit_context import ToolkitContext
-    from toolkit.runtime.programs.calls import Caller
+    from toolkit.runtime.context import ToolkitContext
+    from toolkit.runtime.programs.host import Caller
     from toolkit.runtime.toolkit import Core
 
 RUN_PROGRAM: Final = "run_program"

@@ -12,10 +12,10 @@ from typing import Final, NamedTuple
 
 from pydantic_core import to_json
 
-from toolkit.runtime.output.keep_text import ABOUT_REPEATING
+from toolkit.runtime.output import ABOUT_REPEATING
+from toolkit.wire.call import ToolResult
 from toolkit.wire.content import ContentBlock
 from toolkit.wire.message import ChatMessage, ToolResultMessage, is_tool_result
-from toolkit.wire.result import ToolResult
 
 MIN_HISTORY_TOKENS: Final = 20_000
 MAX_HISTORY_TOKENS: Final = 100_000

@@ -23,8 +23,8 @@ from tests.guard.world import ROWS, Row, build, name_of
 from toolkit.errors import SandboxViolation, ToolCancelled, ToolFailed, ToolkitError
 from toolkit.guard import Drop, FileChange, Fingerprint, Put, ResolverName, SandboxFS
 from toolkit.guard.files import locks, transaction, write
-from toolkit.guard.fs import rename
-from toolkit.guard.fs.transaction import step
+from toolkit.guard.files import transaction as step
+from toolkit.guard.files import write as rename
 
 
 @pytest.fixture

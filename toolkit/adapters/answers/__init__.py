@@ -1,1 +1,0 @@
-"""What decoders and accumulators share to make a result of an answer."""

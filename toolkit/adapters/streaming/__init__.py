@@ -1,1 +1,0 @@
-"""What all adapters share to put streamed answers together."""

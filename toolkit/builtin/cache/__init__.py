@@ -1,1 +1,0 @@
-"""Tools that read cached outputs that were too long to show as a whole."""

@@ -1,1 +1,0 @@
-"""Tools about the tools: for toolkits with more of them than a prompt should hold."""

@@ -1,1 +1,0 @@
-"""``toolkit init``: a new project from the files in ``template``."""

@@ -1,1 +1,0 @@
-"""Calls that the page starts: their events, their approvals, and their end."""

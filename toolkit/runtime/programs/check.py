@@ -1,0 +1,434 @@
+"""The type checkers of a toolkit: each runs in a process in the sandbox, which stays alive for the next program.
+
+Promise: a program passes only if the checker answered, and found the mistake that every text contains as a probe. A
+checker that takes too long or too much memory, ends, or answers nonsense is killed, the program is refused, and the next
+program gets a new process.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import math
+import os
+import re
+import sys
+import threading
+import time
+import tokenize
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import metadata
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
+
+from toolkit.errors import SetupError, ToolCancelled, ToolFailed
+from toolkit.guard.forks import count_restart, start_again_in_child
+from toolkit.guard.process.program import SYSTEM, helper_interpreter, is_below
+from toolkit.runtime.programs.check_messages import CheckerFinding, word_findings
+from toolkit.runtime.programs.frames import BrokenFrame, Frame
+from toolkit.runtime.programs.gate import ParsedProgram, char_column, parse_tree, split_lines
+from toolkit.runtime.programs.process import FramedProcess, ProcessEnded
+from toolkit.runtime.programs.result import Checker, ProgramError, shorten_errors
+from toolkit.runtime.signals import CancelSignal
+
+if TYPE_CHECKING:
+    from toolkit.guard.process.guard import ProcessGuard
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The module that a checker reads for a program: the prelude, then the programs of the session in one async function.
+#
+# A function, because checkers know ``await`` only there. Lines of a program are shifted by a fixed number, columns by the
+# indentation, and by what is inserted: dicts and lists that a program writes as records (``{"path": p, "size": n}``) are
+# passed through a function that makes their values ``Any``. Checkers would join the types of the values, and then refuse
+# ``record["size"] + 1`` in programs that are right.
+
+PROBE: Final = "probe_of_the_checker"
+"""An attribute that no text has, in the line before a program: a checker that does not report it did not get there."""
+_INDENT: Final = "    "
+_HEAD: Final = """\
+import typing as _typing
+def _record(value: dict[_typing.Any, _typing.Any], /) -> dict[_typing.Any, _typing.Any]: return value
+def _row(value: list[_typing.Any], /) -> list[_typing.Any]: return value
+async def _program(tools: _Tools, atools: _AsyncTools, inputs: _Inputs) -> None:
+"""
+_DIRECTIVE: Final = re.compile(r"#.*\b(?:type|mypy|ty|pyrefly|pyright)\s*:")
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedText:
+    """What the checker reads, and where the program is in it."""
+
+    text: str
+    first_line: int
+    """The line of ``text`` with the first line of the program, counted from 1."""
+    lines: tuple[str, ...]
+    """The lines of the program as it was written."""
+    insertions: dict[int, list[tuple[int, int]]]
+    """By line of the program: the columns before which something was inserted, and how many characters."""
+    unindented: frozenset[int]
+    """Lines of the program that begin inside a string, and so could not be indented."""
+
+    @property
+    def probe_line(self) -> int:
+        return self.first_line - 1
+
+    def place(self, line: int, column: int) -> tuple[int, int] | None:
+        """The place in the program for one in ``text``; None if it is outside. All count from 1."""
+        own = line - self.first_line + 1
+        if not 1 <= own <= len(self.lines):
+            return None
+        column -= 0 if own in self.unindented else len(_INDENT)
+        for at, length in sorted(self.insertions.get(own, [])):
+            if column > at + length:
+                column -= length
+            elif column > at + 1:
+                column = at + 1
+        return own, max(1, min(column, len(self.lines[own - 1]) + 1))
+
+
+def build_checked_text(prelude: str, program: ParsedProgram, previous: Sequence[str] = ()) -> CheckedText:
+    """Put the module together; ``previous`` are the earlier programs of the session, in their order."""
+    head = f"{prelude.rstrip()}\n{_HEAD}".split("\n")[:-1]
+    for earlier in previous:
+        head += _place_reached(earlier)
+    head.append(f'{_INDENT}"".{PROBE}')
+    own = _place_lines(program.source, program.tree)
+    return CheckedText(
+        "\n".join([*head, *own.lines, f"{_INDENT}pass", ""]),
+        len(head) + 1,
+        tuple(split_lines(program.source)),
+        own.insertions,
+        own.unindented,
+    )
+
+
+def _place_reached(source: str) -> list[str]:
+    """An earlier program up to where it always raised: for checkers, nothing after that would ever run."""
+    tree = parse_tree(source)
+    if isinstance(tree, ProgramError):
+        return []
+    end = next((statement.lineno for statement in tree.body if isinstance(statement, ast.Raise)), None)
+    if end is not None:
+        return _place_reached("\n".join(split_lines(source)[: end - 1]))
+    return _place_lines(source, tree).lines
+
+
+@dataclass(frozen=True, slots=True)
+class _PlacedLines:
+    lines: list[str]
+    insertions: dict[int, list[tuple[int, int]]]
+    unindented: frozenset[int]
+
+
+def _place_lines(source: str, tree: ast.Module) -> _PlacedLines:
+    """The lines of a program inside the function."""
+    lines = split_lines(source)
+    if _DIRECTIVE.search(source):
+        _remove_comments(lines)
+    insertions: dict[int, list[tuple[int, int]]] = {}
+    inserted: list[tuple[int, int, str]] = []
+    for display in _find_records(tree):
+        name = "_record(" if isinstance(display, ast.Dict) else "_row("
+        inserted.append((display.lineno, char_column(lines, display.lineno, display.col_offset), name))
+        end = display.end_lineno or display.lineno
+        inserted.append((end, char_column(lines, end, display.end_col_offset or 0), ")"))
+    texts: dict[int, list[tuple[int, str]]] = {}
+    for line, column, text in sorted(inserted, key=lambda one: one[:2]):
+        texts.setdefault(line, []).append((column, text))
+        insertions.setdefault(line, []).append((column, len(text)))
+    for line, added in texts.items():
+        lines[line - 1] = _insert(lines[line - 1], added)
+    inside = frozenset(_lines_inside_strings(tree))
+    placed = [text if number in inside else _INDENT + text for number, text in enumerate(lines, 1)]
+    return _PlacedLines(placed, insertions, inside)
+
+
+def _insert(line: str, added: Sequence[tuple[int, str]]) -> str:
+    """A line with texts before some of its columns, which come in order."""
+    pieces, last = list[str](), 0
+    for column, text in added:
+        pieces += line[last:column], text
+        last = column
+    return "".join([*pieces, line[last:]])
+
+
+def _lines_inside_strings(tree: ast.Module) -> set[int]:
+    found: set[tuple[int, int]] = set()  # for Python 3.11, every part of an f-string is as long as the whole
+    for node in ast.walk(tree):
+        match node:
+            case ast.JoinedStr(end_lineno=int(end)) | ast.Constant(value=str() | bytes(), end_lineno=int(end)):
+                found.add((node.lineno, end))
+    return {line for first, end in found for line in range(first + 1, end + 1)}
+
+
+def _remove_comments(lines: list[str]) -> None:
+    """Blank out comments: some of them tell checkers to look away."""
+    rest = iter([f"{line}\n" for line in lines])
+    for token in tokenize.generate_tokens(lambda: next(rest, "")):
+        if token.type == tokenize.COMMENT:
+            line, column = token.start
+            lines[line - 1] = lines[line - 1][:column]
+
+
+def _find_records(tree: ast.Module) -> Iterator[ast.Dict | ast.List]:
+    """Displays whose values need not have one type. Not where something else says their type: arguments of tools,
+    annotated variables; not in types; not in f-strings, whose places Python 3.11 does not know."""
+    pending: list[ast.AST] = [tree]
+    while pending:
+        node = pending.pop()
+        match node:
+            case ast.JoinedStr() | ast.AnnAssign():
+                continue
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="tools" | "atools"))):
+                continue
+            case ast.Subscript():
+                pending.append(node.value)
+                continue
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                pending += [*node.body, *node.decorator_list, *node.args.defaults]
+                continue
+            case ast.Dict() if all(key is None or isinstance(key, ast.Constant) for key in node.keys):
+                yield node
+            case ast.List(ctx=ast.Load()) if len({_kind(item) for item in node.elts}) > 1:
+                yield node
+        pending += ast.iter_child_nodes(node)
+
+
+def _kind(node: ast.expr) -> object:
+    """Equal for expressions that have the same type at first sight."""
+    match node:
+        case ast.Constant():
+            return type(node.value)
+        case ast.JoinedStr():
+            return str
+        case ast.Call():
+            return ast.dump(node.func)
+        case ast.Attribute():
+            return node.attr
+        case ast.Name():
+            return node.id
+        case _:
+            return type(node)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Which type checkers are installed next to the toolkit.
+
+CheckerName: TypeAlias = Literal["mypy", "ty", "pyrefly"]
+
+_IN_ORDER: Final[tuple[CheckerName, ...]] = ("mypy", "ty", "pyrefly")
+
+
+@dataclass(frozen=True, slots=True)
+class InstalledChecker:
+    """A checker of the environment that the toolkit runs in."""
+
+    name: CheckerName
+    version: str
+    packages: str
+    """The directory where it is installed."""
+    program: str
+    """The file of its command; empty if it has none."""
+
+
+@lru_cache
+def find_checker(choice: Checker) -> InstalledChecker:
+    """The checker for a choice other than ``off``; ``SetupError`` if it is not installed."""
+    if choice not in get_args(Checker):
+        raise SetupError(f"checker must be one of {', '.join(get_args(Checker))}, not {choice!r}")
+    for name in _IN_ORDER:
+        if choice in ("auto", name):
+            found = _find_installed(name)
+            if found is not None:
+                return found
+    if choice == "auto":
+        raise SetupError(
+            "checking programs needs a type checker: pip install 'typed-toolkit[programs]' (mypy), or ty, or pyrefly; "
+            "checker='off' runs programs that nothing has checked"
+        )
+    install = "pip install 'typed-toolkit[programs]'" if choice == "mypy" else f"pip install {choice}"
+    raise SetupError(f"the type checker {choice!r} is not installed: {install}")
+
+
+def _find_installed(name: CheckerName) -> InstalledChecker | None:
+    try:
+        found = metadata.distribution(name)
+    except metadata.PackageNotFoundError:
+        return None
+    command = next((file for file in found.files or () if file.name == name and file.parent.name == "bin"), None)
+    if command is None:
+        return None
+    program = os.path.normpath(str(command.locate()))
+    return InstalledChecker(name, found.version, os.path.realpath(str(found.locate_file(""))), program)
+
+
+SECONDS: Final = 20.0
+"""How long one check may take. The first one of a process takes mypy about a second."""
+_MAX_ANSWER: Final = 16 << 20
+_MAX_KEPT: Final = 256
+_SCRIPT: Final = os.path.join(os.path.dirname(os.path.realpath(__file__)), "inside_checker.py")
+
+
+class Checkers:
+    """Checks programs, with one process for each checker that is asked for. May be used by several threads.
+
+    The processes run in the sandbox of ``guard``, which should show them no workspace.
+    """
+
+    def __init__(self, guard: ProcessGuard, seconds: float = SECONDS) -> None:
+        self._guard: Final = guard
+        self._seconds: Final = seconds
+        self._lock = threading.Lock()
+        self._processes: Final[dict[CheckerName, FramedProcess]] = {}
+        self._kept: Final[OrderedDict[bytes, tuple[ProgramError, ...]]] = OrderedDict()
+        self._closed = False
+        start_again_in_child(self)
+
+    def start_again_in_child(self) -> None:
+        """The processes belong to the parent."""
+        self._lock = threading.Lock()
+        self._processes.clear()
+
+    def check(
+        self,
+        program: ParsedProgram,
+        prelude: str,
+        errors_stub: str,
+        previous: Sequence[str],
+        choice: Checker,
+        until: float = math.inf,
+        signal: CancelSignal | None = None,
+    ) -> tuple[ProgramError, ...]:
+        """What is wrong with the types of a program that passed the gate.
+
+        ``prelude`` declares its tools and inputs, ``previous`` are the earlier programs of its session. ``until`` (of the
+        monotonic clock) and ``signal`` end the check early; then the program is refused.
+        """
+        if choice == "off":
+            return ()
+        checker = find_checker(choice)
+        key = _digest(checker.name, checker.version, program.source, prelude, errors_stub, *previous)
+        if not self._lock.acquire(timeout=min(max(0.0, until - time.monotonic()), threading.TIMEOUT_MAX)):
+            return (_not_checked("there was no time left"),)
+        try:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+            text = build_checked_text(prelude, program, previous)
+            findings = self._ask(checker, {"text": text.text, "stub": errors_stub}, until, signal or CancelSignal())
+            if isinstance(findings, ProgramError):
+                return (findings,)
+            errors = _read_findings(findings, text, program.tree, prelude)
+            self._kept[key] = errors
+            if len(self._kept) > _MAX_KEPT:
+                self._kept.popitem(last=False)
+            return errors
+        finally:
+            self._lock.release()
+
+    def close(self) -> None:
+        """End the processes; a check that is running is refused, and so are later ones."""
+        self._closed = True
+        for process in list(self._processes.values()):
+            process.wake()
+        with self._lock:
+            while self._processes:
+                self._processes.popitem()[1].close()
+
+    def _ask(
+        self, checker: InstalledChecker, request: dict[str, str], until: float, signal: CancelSignal
+    ) -> list[CheckerFinding] | ProgramError:
+        """The findings of the checker, or an error if there is no verdict; then its process is gone."""
+        latest = time.monotonic() + self._seconds
+        process = self._processes.get(checker.name)
+        if process is None or not process.is_alive:
+            if process is not None:
+                count_restart("program_checker")
+            self._end(checker.name)
+            process = self._processes[checker.name] = self._start(checker)
+        forget = signal.listen(process.wake)
+        try:
+            process.send({}, json.dumps(request).encode())
+            frames: list[Frame] = []
+            while not frames:
+                self._check_open()
+                frames = process.receive(min(until, latest), signal.check)
+            [frame] = frames
+            return [CheckerFinding(*row) for row in _read_rows(frame.body)]
+        except TimeoutError:
+            limit = f"{checker.name} took longer than {self._seconds:g} s; make the program simpler"
+            why = limit if latest < until else "there was no time left"
+        except ToolCancelled as error:
+            why = error.message
+        except ProcessEnded as error:
+            why = f"{checker.name} gave no answer ({error}); make the program simpler"
+        except (BrokenFrame, ValueError):
+            why = f"{checker.name} gave no answer that can be used; make the program simpler"
+        finally:
+            forget()
+        self._end(checker.name)
+        return _not_checked(why)
+
+    def _end(self, name: CheckerName) -> None:
+        process = self._processes.pop(name, None)
+        if process is not None:
+            process.close()
+
+    def _start(self, checker: InstalledChecker) -> FramedProcess:
+        self._check_open()
+        settings = {
+            "checker": checker.name,
+            "path": [checker.packages],
+            "program": checker.program,
+            "version": f"{sys.version_info.major}.{sys.version_info.minor}",
+        }
+        roots = [os.path.dirname(_SCRIPT), checker.packages, os.path.dirname(checker.program)]
+        command = [helper_interpreter(), "-I", "-S", _SCRIPT, json.dumps(settings)]
+        needed = [root for root in roots if not any(is_below(root, place) for place in SYSTEM)]
+        return FramedProcess(self._guard.start(command, read_roots=needed), _MAX_ANSWER)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ToolFailed("IO", "the toolkit has been closed")
+
+
+def _not_checked(why: str) -> ProgramError:
+    return ProgramError(0, 0, f"the program was not checked: {why}", "type")
+
+
+def _read_rows(body: bytes) -> list[tuple[int, int, str, str]]:
+    """The findings of an answer; ``ValueError`` if it has none, or is not what the script inside writes."""
+    try:
+        rows = json.loads(body)["findings"]
+        found = [(line, column, code, message) for line, column, code, message in rows]
+    except (KeyError, TypeError, RecursionError) as error:
+        raise ValueError(str(error)) from None
+    if not all(list(map(type, row)) == [int, int, str, str] for row in found):
+        raise ValueError("a finding has other types")
+    return found
+
+
+def _read_findings(
+    findings: Sequence[CheckerFinding], text: CheckedText, tree: ast.Module, prelude: str
+) -> tuple[ProgramError, ...]:
+    """The errors in lines of the program itself."""
+    if not any(finding.line == text.probe_line for finding in findings):
+        return (_not_checked("the earlier programs never end; reset the session"),)
+    placed = []
+    for finding in findings:
+        place = text.place(finding.line, finding.column)
+        if place is not None:
+            placed.append(finding._replace(line=place[0], column=place[1]))
+    return shorten_errors(word_findings(placed, tree, text.lines, prelude))
+
+
+def _digest(*parts: str) -> bytes:
+    made = hashlib.sha256()
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass")
+        made.update(len(data).to_bytes(8) + data)
+    return made.digest()

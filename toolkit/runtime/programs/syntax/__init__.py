@@ -1,1 +1,0 @@
-"""What the syntax tree of a program says, before its types are checked."""
