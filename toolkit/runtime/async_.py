@@ -20,7 +20,7 @@ from toolkit.runtime.progress import Progress, combine_listeners
 from toolkit.runtime.signals import NEVER, CallSignal, CancelSignal
 from toolkit.runtime.surface import OMIT
 from toolkit.runtime.tool_context import ToolContext
-from toolkit.runtime.toolkit import NOT_DIRECT, Options, PreparedCall, View
+from toolkit.runtime.toolkit import Options, PreparedCall, View
 from toolkit.runtime.workers import (
     GRACE_SECONDS,
     MAX_AT_ONCE,
@@ -117,67 +117,81 @@ class AsyncRunner(View):
     async def _run(
         self, name: str, arguments: object, call_id: str | None = None, *, is_text: bool = False
     ) -> ToolMessage[Any, Any]:
+        """The path of one call: every entry point leads here."""
         core, options = self._core, self._options
-        free = options.deadline is None and options.signal is None
+        limited = options.is_limited
         # Before anything else: the deadline counts from here.
-        signal = NEVER if free else CallSignal(options.signal, options.deadline)
+        signal = CallSignal(options.signal, options.deadline) if limited else NEVER
         call = core.prepare(name, arguments, call_id, is_text=is_text, origin=options.origin)
         tool, record = call.tool, call.record
-        run = self._runs.get(tool.name)
-        if run is not None and call.request is None and not call.repairs:
-            message: ToolMessage[Any, Any] = await run(self, call.arguments, call_id)
-            return message
-        threaded = not tool.is_async and (tool.info.blocking or not free)
-        if free and threaded:
+        threaded = not tool.is_async and (tool.info.blocking or limited)
+        if threaded and not limited:
             signal = CallSignal(None, None)  # only a signal can inform a thread that the task was cancelled
+        inline = not limited and not threaded
         ctx = ToolContext()._open(tool, core, call_id, signal, options.notify)
         try:
             if call.request is not None or record is not None or options.answered is not None:
-                answer = None
-                if options.answered is not None:
-                    answer = await self._off_loop(partial(self._take_answer, call, options.answered))
-                elif call.request is not None:
-                    answer = await self._ask(call, call.request, signal)
-                response = core.settle(call, answer, ctx)
+                response = core.settle(call, await self._find_answer(call, signal), ctx)
                 if record is not None:
                     await record.finish_start(core.workers, signal)
                 if response is not None:
                     message = steps.conclude(tool, response.content, ctx, call.repairs, answered_by="the approver")
                     return self._deliver(message, record)
-            async with core.turns.hold_async(tool.name, signal):
-                if threaded or not free:
-                    signal.check()
-                    value = await await_handler(*self._start_handler(call, ctx, signal, threaded=threaded))
-                elif tool.is_async:
-                    value = await await_contained(await_and_release(call.handler, call.arguments, ctx))
-                else:
-                    value = call.handler(call.arguments, ctx)
-            if not isinstance(value, tool.output.model) and inspect.isawaitable(value):
-                # A plain function around an async handler, such as a decorator.
-                value = await await_contained(value)
-            if ctx._scope is not None:
-                await ctx._scope.close_async()
+            run = self._run_inline if inline else self._run_elsewhere
+            if tool.turns is None:
+                value = await run(call, ctx, signal)
+            else:
+                async with tool.turns.hold_async(tool.name, signal):
+                    value = await run(call, ctx, signal)
             if ctx._writer is not None:
                 await ctx._writer.finish_async()
             message = steps.conclude(tool, value, ctx, call.repairs)
             return message if self._on_result is None and record is None else self._deliver(message, record)
         except BaseException as error:
-            if free and not threaded:
+            if inline:
                 ctx._drop_output()
                 if ctx._scope is not None:
                     await ctx._scope.close_async(error)
-            if is_interruption(error):
+            interrupted = is_interruption(error)
+            if interrupted or self._is_cancelled(error):
                 if record is not None:
-                    record.end_failed(ToolCancelled("interrupted"), call.arguments)
-                raise
-            if self._is_cancelled(error):
-                if record is not None:
-                    record.end_failed(ToolCancelled("the task was cancelled"), call.arguments)
+                    why = "interrupted" if interrupted else "the task was cancelled"
+                    record.end_failed(ToolCancelled(why), call.arguments)
                 raise
             shown = steps.as_toolkit_error(error, tool.name)
             if record is not None:
                 record.end_failed(shown, call.arguments)
             raise shown from steps.cause_of(error)
+
+    async def _run_inline(self, call: PreparedCall, ctx: ToolContext, signal: CallSignal) -> object:
+        """The value of the handler, which runs in the caller's task."""
+        value = call.handler(call.arguments, ctx)
+        if call.tool.is_async:
+            value = await await_contained(value)
+        return await self._release(call, ctx, value)
+
+    async def _run_elsewhere(self, call: PreparedCall, ctx: ToolContext, signal: CallSignal) -> object:
+        """The value of the handler, which runs in a thread or in a task of its own and can be left there."""
+        signal.check()
+        threaded = not call.tool.is_async
+        value = await await_handler(*self._start_handler(call, ctx, signal, threaded=threaded))
+        return await self._release(call, ctx, value)
+
+    async def _release(self, call: PreparedCall, ctx: ToolContext, value: Any) -> object:
+        """The value, once nothing of the handler runs any more and its dependencies are released."""
+        if not isinstance(value, call.tool.output.model) and inspect.isawaitable(value):
+            # A plain function around an async handler, such as a decorator.
+            value = await await_contained(value)
+        if ctx._scope is not None:
+            await ctx._scope.close_async()
+        return value
+
+    async def _find_answer(self, call: PreparedCall, signal: CallSignal) -> Answer | None:
+        """What the approver says, or has said before the call was resumed; None if it need not be asked."""
+        answered = self._options.answered
+        if answered is not None:
+            return await self._off_loop(partial(self._take_answer, call, answered))
+        return None if call.request is None else await self._ask(call, call.request, signal)
 
     async def _ask(self, call: PreparedCall, request: ApprovalRequest, signal: CallSignal) -> Answer:
         """Asks the approver; in a thread, because a sync one may wait for a person."""
@@ -232,26 +246,16 @@ class AsyncRunner(View):
 
     async def _invoke(self, name: str, args: object) -> ToolMessage[Any, Any]:
         """Runs a tool by name with a dict or its input model, and returns its message; raises ``ToolkitError``."""
-        try:
-            from_dict, _, from_instance, run = self._direct[name]
-            given = from_dict(args) if type(args) is dict else from_instance(args)
-        except NOT_DIRECT:
-            given = None
-        return await (self._run(name, args) if given is None else run(self, given))
+        return await self._run(name, args)
 
     async def _execute_raw(self, name: str, text: str, call_id: str | None = None) -> ToolMessage[Any, Any]:
         """The same with the JSON text that a model wrote."""
-        try:
-            _, from_text, _, run = self._direct[name]
-            given = from_text(text)
-        except NOT_DIRECT:
-            given = None
-        return await (self._run(name, text, call_id, is_text=True) if given is None else run(self, given, call_id))
+        return await self._run(name, text, call_id, is_text=True)
 
     async def _call_tool(self, name: str, arguments: dict[str, Any]) -> Any:
         """Behind ``tools.<name>(...)``: arguments left at OMIT are not sent."""
         given = {key: value for key, value in arguments.items() if value is not OMIT}
-        return (await self._invoke(name, given)).content
+        return (await self._run(name, given)).content
 
     async def resume(self, suspended: SuspendedCall, answer: Answer) -> ToolMessage[Any, Any]:
         """The same as ``Toolkit.resume``, awaited."""
@@ -261,20 +265,12 @@ class AsyncRunner(View):
     async def call(self, call: ToolCall) -> ToolResult:
         """Runs a model's call; what fails becomes ``kind="error"``. Only the task's own cancellation is raised."""
         text = call.unread_text
+        arguments = call.arguments if text is None else text
+        began, deadline = monotonic(), self._options.deadline
         try:
-            try:
-                from_dict, from_text, _, run = self._direct[call.name]
-                given = from_dict(call.arguments) if text is None else from_text(text)
-            except NOT_DIRECT:
-                given = None
-            if given is None:
-                arguments = call.arguments if text is None else text
-                began, deadline = monotonic(), self._options.deadline
-                message = await self._run(call.name, arguments, call.id, is_text=text is not None)
-                if deadline is not None:
-                    await message.show_within_async(began + deadline - monotonic())
-            else:
-                message = await run(self, given, call.id)
+            message = await self._run(call.name, arguments, call.id, is_text=text is not None)
+            if deadline is not None:
+                await message.show_within_async(began + deadline - monotonic())
             return await message.to_result_async(call.id)
         except Exception as error:  # also of the tool's own text form
             return steps.error_result(error, call.id, call.name)
@@ -338,11 +334,11 @@ class AsyncRunner(View):
 
     async def close(self) -> None:
         """Closes what the toolkit holds open; later calls fail."""
-        if self._core.close.alive:
+        if self._core.resources.close_once.alive:
             try:
                 await self._core.scope.close_async()
             finally:
-                self._core.close()
+                self._core.resources.close_once()
 
     async def __aenter__(self) -> Self:
         return self

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from toolkit.runtime.functions import FunctionOutput
     from toolkit.runtime.packs import CodeTool
     from toolkit.runtime.signatures import CatalogSignatures
+    from toolkit.runtime.turns import CallLimits
     from toolkit.wire.call import JsonObject, ToolCall
 
 
@@ -169,7 +170,7 @@ def _manifest_rows(package: str) -> list[dict[str, Any]]:
 
 @dataclass(slots=True)
 class Tool:
-    """One tool of a toolkit; made at its first use."""
+    """One tool of a toolkit, with all that is the same for each of its calls; made at its first use."""
 
     info: ToolInfo
     input: Reader
@@ -200,6 +201,8 @@ class Tool:
     """Set if arguments may be repaired."""
     looks_at_signal: bool = False
     """Whether it is a sync handler of ours, which ends soon after its signal says so."""
+    turns: CallLimits | None = None
+    """Set if only so many of its calls may run at the same time."""
     other_form: MessageForm = field(init=False)
     """The same for other values."""
     name: str = field(init=False)

@@ -7,8 +7,8 @@ approval), run, ``conclude``.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, NoReturn, Protocol, TypeVar
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -34,7 +34,7 @@ from toolkit.runtime.arguments import (
     parse_arguments,
     shown_place,
 )
-from toolkit.runtime.output import MessageForm, Reported, StreamedOutput, ToolMessage
+from toolkit.runtime.output import Reported, StreamedOutput, ToolMessage
 from toolkit.runtime.tool_context import ToolContext
 from toolkit.runtime.workers import Workers, is_async, is_interruption
 from toolkit.wire.call import ToolResult
@@ -43,12 +43,8 @@ if TYPE_CHECKING:
     from toolkit.guard.policy.policy import Verdict
     from toolkit.runtime.approvals import ApprovalRequest, Approver, Reply
     from toolkit.runtime.arguments import Repair
-    from toolkit.runtime.async_ import AsyncRunner
     from toolkit.runtime.catalog import Tool
     from toolkit.runtime.signals import CallSignal
-    from toolkit.runtime.sync import Runner
-    from toolkit.runtime.tool_context import ToolContext
-    from toolkit.runtime.toolkit import Resources
 
 
 MAX_LISTED_ERRORS: Final = 50
@@ -87,14 +83,20 @@ def not_allowed(name: str, verdict: Verdict) -> ToolNotAllowed:
 
 
 def read_arguments(tool: Tool, arguments: object, *, is_text: bool) -> tuple[BaseModel, Sequence[Repair]]:
-    """``as_object`` and ``validate``; text that is plainly right is read at once."""
-    if is_text:
-        try:
-            args = tool.input.from_text(arguments)  # type: ignore[arg-type]  # anything else raises
-        except (TypeError, ValueError):
-            args = None
-        if args is not None:
-            return args, _NO_REPAIRS
+    """The arguments as the tool's input model. What is plainly right is read at once, anything else with care."""
+    given = tool.input
+    try:
+        if is_text:
+            args = given.from_text(arguments)  # type: ignore[arg-type]  # anything else raises
+        elif type(arguments) is dict:
+            args = given.from_dict(arguments)
+        else:
+            # What is judged must not change until it runs, so it is a copy then.
+            args = given.from_instance(arguments) if tool.always is not None else None
+    except (TypeError, ValueError):
+        args = None
+    if args is not None:
+        return args, _NO_REPAIRS
     return validate(tool, as_object(tool, arguments, is_text=is_text))
 
 
@@ -234,14 +236,6 @@ def not_approved(request: ApprovalRequest, error: Exception) -> ToolkitError:
     return denial(request, Deny(f"the approver failed; the cause is in the log under {mark}"))
 
 
-def check_output(tool: Tool, value: BaseModel) -> None:
-    """Raises INVALID_OUTPUT for an instance of the output model that does not hold what it must."""
-    try:
-        tool.output.check(value)
-    except ValidationError as error:
-        _refuse_output(tool, error)
-
-
 def conclude(
     tool: Tool, value: object, ctx: ToolContext, repairs: Sequence[Repair] = _NO_REPAIRS, answered_by: str = ""
 ) -> ToolMessage[Any, Any]:
@@ -337,139 +331,6 @@ def _json_type(value: object) -> str:
     }
     kind = type(value).__name__
     return words.get(kind, kind)
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# Calls that are allowed and not limited: what is known before a call is looked up once, at the first use of its tool.
-#
-# The functions made here get the view of the toolkit as an argument. If they held it, a toolkit that nobody uses any more
-# would stay open until the garbage collector finds the cycle.
-
-RunT_co = TypeVar("RunT_co", bound="Run | RunAsync", covariant=True)
-
-
-class Run(Protocol):
-    """Runs a call with validated arguments."""
-
-    def __call__(self, view: Runner, args: BaseModel, call_id: str | None = None, /) -> ToolMessage[Any, Any]: ...
-
-
-class RunAsync(Protocol):
-    """The same, awaited."""
-
-    def __call__(
-        self, view: AsyncRunner, args: BaseModel, call_id: str | None = None, /
-    ) -> Coroutine[Any, Any, ToolMessage[Any, Any]]: ...
-
-
-class DirectTool(NamedTuple, Generic[RunT_co]):
-    """How a tool reads its arguments, and how it runs. The first three return None, or raise, for arguments that are not
-    plainly right; the whole call path then decides. Unpacking a tuple is faster than reading attributes."""
-
-    from_dict: Callable[[dict[str, Any]], BaseModel | None]
-    from_text: Callable[[str], BaseModel | None]
-    from_instance: Callable[[object], BaseModel | None]
-    run: RunT_co
-
-
-def direct_tool(tool: Tool, run: RunT_co) -> DirectTool[RunT_co]:  # type: ignore[misc]  # it is only passed on
-    """A tool about whose calls nothing is left to decide."""
-    given = tool.input
-    return DirectTool(given.from_dict, given.from_text, given.from_instance, run)
-
-
-def make_run(tool: Tool, resources: Resources) -> Run:
-    """Runs calls of a tool with a sync handler."""
-    name, form, handler, model, holds_plain = _parts(tool)
-    new = object.__new__
-
-    def run(view: Runner, args: BaseModel, call_id: str | None = None, /) -> ToolMessage[Any, Any]:
-        if resources.is_closed:
-            raise closed(tool.name)
-        ctx = ToolContext()
-        ctx._tool = tool
-        ctx._core = view._core
-        if call_id is not None:
-            ctx.call_id = call_id
-        try:
-            value = handler(args, ctx)
-            if type(value) is model and not ctx._is_used:  # `steps.conclude` for most calls
-                if not holds_plain(value):
-                    check_output(tool, value)
-                message: ToolMessage[Any, Any] = new(ToolMessage)
-                message.name = name
-                message.content = value
-                message._form = form
-                message._reported = message._shown = None
-                return message
-            if inspect.isawaitable(value):
-                # A plain function around an async handler, such as a decorator.
-                value = view._await_in_loop(value)
-            if ctx._scope is not None:
-                ctx._scope.close()
-            return conclude(tool, value, ctx)
-        except BaseException as error:
-            ctx._release(error)
-            if is_interruption(error):
-                raise
-            raise as_toolkit_error(error, tool.name) from cause_of(error)
-
-    return run
-
-
-def make_run_async(tool: Tool, resources: Resources) -> RunAsync:
-    """Runs calls of a tool whose handler is async, or does not block."""
-    name, form, handler, model, holds_plain = _parts(tool)
-    new = object.__new__
-    is_async = tool.is_async
-
-    async def run(view: AsyncRunner, args: BaseModel, call_id: str | None = None, /) -> ToolMessage[Any, Any]:
-        if resources.is_closed:
-            raise closed(tool.name)
-        ctx = ToolContext()
-        ctx._tool = tool
-        ctx._core = view._core
-        if call_id is not None:
-            ctx.call_id = call_id
-        try:
-            value = handler(args, ctx)
-            if is_async:
-                value = await value
-            if type(value) is model and not ctx._is_used:  # `steps.conclude` for most calls
-                if not holds_plain(value):
-                    check_output(tool, value)
-                message: ToolMessage[Any, Any] = new(ToolMessage)
-                message.name = name
-                message.content = value
-                message._form = form
-                message._reported = message._shown = None
-                return message
-            if inspect.isawaitable(value):
-                # A plain function around an async handler, such as a decorator.
-                value = await value
-            if ctx._scope is not None:
-                await ctx._scope.close_async()
-            if ctx._writer is not None:
-                await ctx._writer.finish_async()
-            return conclude(tool, value, ctx)
-        except BaseException as error:
-            ctx._drop_output()
-            if ctx._scope is not None:
-                await ctx._scope.close_async(error)
-            if is_interruption(error) or view._is_cancelled(error):
-                raise
-            raise as_toolkit_error(error, tool.name) from cause_of(error)
-
-    return run
-
-
-def _parts(
-    tool: Tool,
-) -> tuple[str, MessageForm, Callable[..., Any], type[BaseModel] | None, Callable[[BaseModel], bool]]:
-    """What both kinds of calls use. The model is that of the output, if outputs must be of it."""
-    assert tool.handler is not None
-    model = tool.output.model if tool.output_check == "enforce" else None
-    return tool.name, tool.form, tool.handler, model, tool.output.holds_plain
 
 
 # ----------------------------------------------------------------------------------------------------------------------

@@ -103,7 +103,7 @@ class StandaloneContext(ToolContext, AsyncCloseable):
 
     def close(self) -> None:
         """Releases what was made for it; later calls with it fail as TOOL_CANCELLED."""
-        if self._core.close.alive:
+        if self._core.resources.close_once.alive:
             self._drop_output()
             try:
                 if self._scope is not None and self._scope.needs_loop:
@@ -111,18 +111,18 @@ class StandaloneContext(ToolContext, AsyncCloseable):
                 elif self._scope is not None:
                     self._scope.close()
             finally:
-                self._core.close()
+                self._core.resources.close_once()
 
     async def close_async(self) -> None:
         """The same, awaited: async generators are closed in the loop where they were made."""
-        if self._core.close.alive:
+        if self._core.resources.close_once.alive:
             self._drop_output()
             try:
                 if self._scope is not None:
                     await self._scope.close_async()
                 await self._core.scope.close_async()
             finally:
-                self._core.close()
+                self._core.resources.close_once()
 
 
 def standalone(
@@ -136,7 +136,7 @@ def standalone(
         context = ToolkitContext[str](context, SecurityPolicy(default="allow"))
     if signal is not None and not isinstance(signal, CancelSignal):
         raise SetupError(f"the signal of a standalone context must be a CancelSignal, not {type(signal).__name__}")
-    return StandaloneContext(Core(_NO_CATALOG, context, packs), call_id, signal)
+    return StandaloneContext(Core.open(_NO_CATALOG, context, packs), call_id, signal)
 
 
 def execute(tool: CodeTool, arguments: str | Mapping[str, object], ctx: ToolContext) -> ToolResult:

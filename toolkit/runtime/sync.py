@@ -17,7 +17,7 @@ from toolkit.runtime.path import await_and_release, run_and_release
 from toolkit.runtime.signals import NEVER, CallSignal, CancelSignal
 from toolkit.runtime.surface import OMIT
 from toolkit.runtime.tool_context import ToolContext
-from toolkit.runtime.toolkit import NOT_DIRECT, Options, View
+from toolkit.runtime.toolkit import Options, View
 from toolkit.runtime.workers import Closeable, Stop, await_contained, is_interruption, wait_for_handler
 from toolkit.wire.call import ToolResult
 
@@ -49,16 +49,13 @@ class Runner(View, Closeable):
     def _run(
         self, name: str, arguments: object, call_id: str | None = None, *, is_text: bool = False
     ) -> ToolMessage[Any, Any]:
+        """The path of one call: every entry point leads here."""
         core, options = self._core, self._options
-        limited = options.deadline is not None or options.signal is not None
+        limited = options.is_limited
         # Before anything else: the deadline counts from here.
         signal = CallSignal(options.signal, options.deadline) if limited else NEVER
         call = core.prepare(name, arguments, call_id, is_text=is_text, origin=options.origin)
         tool, record = call.tool, call.record
-        run = self._runs.get(tool.name)
-        if run is not None and call.request is None and not call.repairs:
-            message: ToolMessage[Any, Any] = run(self, call.arguments, call_id)
-            return message
         # Inline, unless the call can be ended from outside. Our own handlers end themselves then, and those that do not block
         # end soon: a thread takes longer than most of their calls.
         inline = not tool.is_async and (not limited or tool.looks_at_signal or not tool.info.blocking)
@@ -67,17 +64,16 @@ class Runner(View, Closeable):
         ctx = ToolContext()._open(tool, core, call_id, signal, options.notify)
         try:
             if call.request is not None or record is not None or options.answered is not None:
-                answer = None
-                if options.answered is not None:
-                    answer = self._take_answer(call, options.answered)
-                elif call.request is not None:
-                    answer = self._ask(call, call.request, signal, can_end=limited)
-                response = core.settle(call, answer, ctx)
+                response = core.settle(call, self._find_answer(call, signal), ctx)
                 if response is not None:
                     message = steps.conclude(tool, response.content, ctx, call.repairs, answered_by="the approver")
                     return self._deliver(message, record)
-            with core.turns.hold(tool.name, signal):
-                value = self._run_inline(call, ctx, signal) if inline else self._run_elsewhere(call, ctx, signal)
+            run = self._run_inline if inline else self._run_elsewhere
+            if tool.turns is None:
+                value = run(call, ctx, signal)
+            else:
+                with tool.turns.hold(tool.name, signal):
+                    value = run(call, ctx, signal)
             message = steps.conclude(tool, value, ctx, call.repairs)
             return message if self._on_result is None and record is None else self._deliver(message, record)
         except BaseException as error:
@@ -93,9 +89,12 @@ class Runner(View, Closeable):
 
     def _run_inline(self, call: PreparedCall, ctx: ToolContext, signal: CallSignal) -> object:
         """The value of the handler, which runs in the caller's thread."""
-        signal.check()
+        limited = signal is not NEVER
+        if limited:
+            signal.check()
         value = call.handler(call.arguments, ctx)
-        signal.refuse_late()
+        if limited:
+            signal.refuse_late()
         if not isinstance(value, call.tool.output.model) and inspect.isawaitable(value):
             # A plain function around an async handler, such as a decorator.
             value = self._await_in_loop(value)
@@ -108,12 +107,19 @@ class Runner(View, Closeable):
         signal.check()
         return wait_for_handler(*self._start_handler(call, ctx), signal, self._core.workers.abandon)
 
-    def _ask(self, call: PreparedCall, request: ApprovalRequest, signal: CallSignal, *, can_end: bool) -> Answer:
+    def _find_answer(self, call: PreparedCall, signal: CallSignal) -> Answer | None:
+        """What the approver says, or has said before the call was resumed; None if it need not be asked."""
+        answered = self._options.answered
+        if answered is not None:
+            return self._take_answer(call, answered)
+        return None if call.request is None else self._ask(call, call.request, signal)
+
+    def _ask(self, call: PreparedCall, request: ApprovalRequest, signal: CallSignal) -> Answer:
         """Asks the approver; in another thread if the call can end before it answers. Waits for an async one."""
         context, workers = self._core.context, self._core.workers
         ask = partial(steps.ask, context.approver, request, signal)
         try:
-            if can_end:
+            if self._options.is_limited:
                 taken = context.turn_to_ask.wait(signal)
                 asking = context.turn_to_ask.lend(taken, lambda: workers.submit(ask))
                 answer = wait_for_handler(asking, asking.cancel, signal, workers.abandon)
@@ -164,21 +170,11 @@ class Runner(View, Closeable):
 
     def _invoke(self, name: str, args: object) -> ToolMessage[Any, Any]:
         """Runs a tool by name with a dict or its input model, and returns its message; raises ``ToolkitError``."""
-        try:
-            from_dict, _, from_instance, run = self._direct[name]
-            given = from_dict(args) if type(args) is dict else from_instance(args)
-        except NOT_DIRECT:
-            given = None
-        return self._run(name, args) if given is None else run(self, given)
+        return self._run(name, args)
 
     def _execute_raw(self, name: str, text: str, call_id: str | None = None) -> ToolMessage[Any, Any]:
         """The same with the JSON text that a model wrote."""
-        try:
-            _, from_text, _, run = self._direct[name]
-            given = from_text(text)
-        except NOT_DIRECT:
-            given = None
-        return self._run(name, text, call_id, is_text=True) if given is None else run(self, given, call_id)
+        return self._run(name, text, call_id, is_text=True)
 
     def _call_tool(self, name: str, arguments: dict[str, Any]) -> Any:
         """Behind ``tools.<name>(...)``: arguments left at OMIT are not sent."""
@@ -186,7 +182,7 @@ class Runner(View, Closeable):
         for key, value in arguments.items():  # faster than a comprehension, which is a call of its own
             if value is not OMIT:
                 given[key] = value
-        return self._invoke(name, given).content
+        return self._run(name, given).content
 
     def resume(self, suspended: SuspendedCall, answer: Answer) -> ToolMessage[Any, Any]:
         """Runs a call that an approver suspended, with the answer that came later; raises ``ToolkitError``.
@@ -199,20 +195,12 @@ class Runner(View, Closeable):
     def call(self, call: ToolCall) -> ToolResult:
         """Runs a model's call and never raises: what fails becomes ``kind="error"`` with the text ``CODE: message``."""
         text = call.unread_text
+        arguments = call.arguments if text is None else text
+        began, deadline = monotonic(), self._options.deadline
         try:
-            try:
-                from_dict, from_text, _, run = self._direct[call.name]
-                given = from_dict(call.arguments) if text is None else from_text(text)
-            except NOT_DIRECT:
-                given = None
-            if given is None:
-                arguments = call.arguments if text is None else text
-                began, deadline = monotonic(), self._options.deadline
-                message = self._run(call.name, arguments, call.id, is_text=text is not None)
-                if deadline is not None:
-                    message.show_within(began + deadline - monotonic())
-            else:
-                message = run(self, given, call.id)
+            message = self._run(call.name, arguments, call.id, is_text=text is not None)
+            if deadline is not None:
+                message.show_within(began + deadline - monotonic())
             return message.to_result(call.id)
         except Exception as error:  # also of the tool's own text form
             return steps.error_result(error, call.id, call.name)
@@ -273,4 +261,4 @@ class Runner(View, Closeable):
 
     def close(self) -> None:
         """Closes what the toolkit holds open; later calls fail."""
-        self._core.close()
+        self._core.resources.close_once()

@@ -1,11 +1,16 @@
-"""The state of one toolkit, and the steps of a call up to the run, which both runners share."""
+"""The state of one toolkit: its tools, what decides about their calls, and what it holds open.
+
+``Core`` prepares each tool when it is first used (``catalog.Tool``): what cannot change between its calls is decided then.
+``prepare`` and ``settle`` are the stages of a call up to the run, which ``sync.Runner`` and ``async_.AsyncRunner`` share;
+``View``, their common base, has the options of one view of a toolkit.
+"""
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self, TypeVar, cast
 
@@ -20,16 +25,7 @@ from toolkit.runtime.context import ToolkitContext, check_deadline
 from toolkit.runtime.guards import Guards
 from toolkit.runtime.output import MessageForm, TextKeeper, json_writer
 from toolkit.runtime.packs import CodeTool, PackSource, is_own_sync_handler, join_packs, load_pack
-from toolkit.runtime.path import (
-    GIVEN_PARAMETERS,
-    DirectTool,
-    Run,
-    RunAsync,
-    direct_tool,
-    inject,
-    make_run,
-    make_run_async,
-)
+from toolkit.runtime.path import GIVEN_PARAMETERS, inject
 from toolkit.runtime.tool_context import ToolContext
 from toolkit.runtime.touches import (
     as_approved,
@@ -48,21 +44,16 @@ if TYPE_CHECKING:
     from toolkit.guard.files.consent import Consent, LocatedPath
     from toolkit.guard.files.sandbox_fs import HoldLock, SandboxFS
     from toolkit.guard.permission import Permission
-    from toolkit.guard.policy.policy import Explain, SecurityPolicy, Verdict
+    from toolkit.guard.policy.policy import SecurityPolicy, Verdict
     from toolkit.guard.policy.preview import Preview
-    from toolkit.inject import DependencyScope
     from toolkit.runtime.approvals import Answer, ApprovalRequest, GivenAnswer, Reply, Respond, SuspendedCall
     from toolkit.runtime.arguments import Reader, Repair
     from toolkit.runtime.audit.log import AuditLog, Record
-    from toolkit.runtime.audit.settings import AuditFile, AuditSink
-    from toolkit.runtime.catalog import Catalog, ToolInfo
-    from toolkit.runtime.context import Profile, ToolkitContext, Tracing
+    from toolkit.runtime.context import Profile
     from toolkit.runtime.discovery import ToolTexts
     from toolkit.runtime.functions import FunctionTool
-    from toolkit.runtime.guards import Guards
     from toolkit.runtime.output import ToolMessage
-    from toolkit.runtime.packs import HandlerParts, PackSource
-    from toolkit.runtime.path import DirectTool
+    from toolkit.runtime.packs import HandlerParts, Handlers
     from toolkit.runtime.programs.host import ProgramOrigin
     from toolkit.runtime.progress import OnProgress
     from toolkit.runtime.signals import CancelSignal
@@ -70,50 +61,8 @@ if TYPE_CHECKING:
     from toolkit.runtime.stores.outputs import OutputCache
     from toolkit.runtime.tracing import TracedCalls, TracedRecord
     from toolkit.runtime.turns import Concurrency, Load
-    from toolkit.runtime.workers import LoopThread, Workers
     from toolkit.wire.call import ToolCall
     from toolkit.wire.definition import ToolDefinition
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# What a toolkit holds open: dependencies, threads, the event loop, guards, the audit log.
-
-
-class Resources:
-    """What a toolkit holds open, to be closed once. It does not hold the toolkit."""
-
-    __slots__ = ("_audit", "_guards", "_loop", "_scope", "_workers", "is_closed")
-
-    def __init__(
-        self,
-        scope: DependencyScope,
-        loop: LoopThread,
-        workers: Workers,
-        guards: Guards,
-        audit: AuditLog | TracedCalls | None,
-    ) -> None:
-        self._scope = scope
-        self._loop = loop
-        self._workers = workers
-        self._guards = guards
-        self._audit = audit
-        self.is_closed = False
-
-    def close(self) -> None:
-        self.is_closed = True
-        try:
-            if self._scope.needs_loop:
-                self._loop.submit(self._scope.close_async())[0].result()
-            else:
-                self._scope.close()
-        except BaseException:
-            # The scope has logged it; the rest must be closed as well.
-            pass
-        self._loop.close()
-        self._workers.close()
-        self._guards.close()
-        if self._audit is not None:
-            self._audit.close()
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -195,76 +144,148 @@ _GIVEN: Final[dict[type, Given]] = {ToolContext: Given("call"), ToolkitContext: 
 _FILE_PERMISSIONS: Final = frozenset({"read", "write"})
 
 
-@dataclass(slots=True)
 class PreparedCall:
     """A call that the policy allows, or that must be approved first."""
 
+    # Like a context, it gets only what a call has: most calls have neither repairs nor a request nor a record.
     tool: Tool
     handler: Callable[..., Any]
     arguments: BaseModel
     """Validated; replaced if the approver edits them."""
-    repairs: Sequence[Repair]
-    """What was repaired in the arguments."""
     verdict: Verdict
-    request: ApprovalRequest | None
+    repairs: Sequence[Repair] = ()
+    """What was repaired in the arguments."""
+    request: ApprovalRequest | None = None
     """What must be approved before the call runs."""
-    places: tuple[LocatedPath, ...] | None
+    places: tuple[LocatedPath, ...] | None = None
     """Where the paths lead that the request shows."""
-    record: Record | TracedRecord | None
+    record: Record | TracedRecord | None = None
     """Its lines in the audit log, and its span."""
 
 
+class Resources:
+    """What a toolkit holds open, to be closed once. It does not hold the toolkit."""
+
+    def __init__(
+        self, context: ToolkitContext[Any], packages: Sequence[str], loop: LoopThread, *, is_async: bool
+    ) -> None:
+        limits = context.concurrency
+        self.is_async: Final = is_async
+        self.loop: Final = loop
+        self.planner: Final = Planner(context.overrides, _GIVEN)
+        self.scope: Final = DependencyScope(context)
+        self.output_cache: Final = _make_cache_opener(self.scope, self.planner)
+        self.guards: Final = Guards(context, packages, self._find_file_locks(context))
+        self.workers: Final = Workers(limits.threads, limits.waiting)
+        self.turns: Final = CallLimits(limits)
+        self.audit: AuditLog | TracedCalls | None = None
+        self.is_closed = False
+        self.close_once: weakref.finalize[..., Any]
+        """Closes them: called by whoever closes the toolkit, or when nobody uses it any more."""
+
+    def _find_file_locks(self, context: ToolkitContext[Any]) -> HoldLock | None:
+        """What the file tools hold around every change, if the application has given a store of locks."""
+        if "write_locks" not in context.overrides:
+            return None
+        from toolkit.runtime.stores.keys import WRITE_LOCKS
+        from toolkit.runtime.stores.locks import FileLocks
+
+        scope, node = self.scope, self.planner.node(WRITE_LOCKS)
+        return FileLocks(lambda: scope.resolve(node)).hold
+
+    def close(self) -> None:
+        self.is_closed = True
+        try:
+            if self.scope.needs_loop:
+                self.loop.submit(self.scope.close_async())[0].result()
+            else:
+                self.scope.close()
+        except BaseException:
+            # The scope has logged it; the rest must be closed as well.
+            pass
+        self.loop.close()
+        self.workers.close()
+        self.guards.close()
+        if self.audit is not None:
+            self.audit.close()
+
+
+class _Explain:
+    """``Core._explain`` for the policy, which must not keep the toolkit alive."""
+
+    core: weakref.ref[Core] | None = None
+
+    def __call__(self, name: str, arguments: Mapping[str, Any]) -> Verdict:
+        core = None if self.core is None else self.core()
+        if core is None:
+            raise PolicyError("the toolkit of this policy no longer exists; build another one")
+        return core._explain(name, arguments)
+
+
 class Core:
-    """The state of one toolkit; the views made with ``with_options`` share it."""
+    """The tools of one toolkit, and what decides about their calls; the views made with ``with_options`` share it."""
 
     def __init__(
         self,
+        catalog: Catalog,
+        handlers: Handlers,
+        context: ToolkitContext[Any],
+        policy: SecurityPolicy[Any],
+        resources: Resources,
+        audit: AuditLog | TracedCalls | None,
+    ) -> None:
+        self.catalog: Final = catalog
+        self.handlers: Final = handlers
+        self.context: Final = context
+        self.policy: Final = policy
+        """The policy of the context, as it applies to the tools of this toolkit."""
+        self.audit: Final = audit
+        self.resources: Final = resources
+        self.loop: Final = resources.loop
+        self.planner: Final = resources.planner
+        self.scope: Final = resources.scope
+        self.output_cache: Final = resources.output_cache
+        self.guards: Final = resources.guards
+        self.workers: Final = resources.workers
+        self.turns: Final = resources.turns
+        self.tools: Final[dict[str, Tool]] = {}
+        """Those that were used, prepared for their calls."""
+        self._guests: Final[dict[object, Core]] = {}
+
+    @classmethod
+    def open(
+        cls,
         catalog: Catalog,
         context: ToolkitContext[Any],
         packs: Iterable[PackSource | str],
         *,
         own_loop: bool = True,
-    ) -> None:
-        self.context: Final = context
+    ) -> Core:
+        """The state of a new toolkit. It is closed when nobody uses it any more, if nobody closes it before."""
         if isinstance(packs, str | PackSource):
             raise SetupError("packs must be a list: write packs=[...]")
-        roots = [context.workspace, *context.read_roots, *context.write_roots]
-        self.loop: Final = LoopThread()
-        self.catalog, self.handlers = join_packs(
-            catalog, map(load_pack, packs), partial(self._load_tool, own_loop=own_loop)
-        )
-        known = {name: self._touched_kinds(info) for name, info in self.catalog.tools.items()}
-        must_be_named = [info.name for info in self.catalog.tools.values() if info.must_be_named]
-        self.policy: Final = context.policy.attach(
-            known, self._weak_explain(), roots, self.catalog.hints, catalog.package, must_be_named
-        )
-        """The policy of the context, as it applies to the tools of this toolkit."""
-        protect_imports(context, self.policy, catalog, self.catalog.tools.values())
-        refuse_shown_workspace(context, self.policy, self.catalog.tools.values())
-        self.planner: Final = Planner(context.overrides, _GIVEN)
-        self.scope: Final = DependencyScope(context)
-        self.output_cache: Final = _make_cache_opener(self.scope, self.planner)
-        self.guards: Final = Guards(context, self.catalog.packages, self._find_file_locks())
-        self.is_async: Final = not own_loop
-        self.tools: Final[dict[str, Tool]] = {}
-        self.direct: Final[dict[str, DirectTool[Run]]] = {}
-        """The tools about whose calls nothing is left to decide: allowed whatever they touch, and with a sync handler."""
-        self.direct_async: Final[dict[str, DirectTool[RunAsync]]] = {}
-        """The same with handlers that an event loop may run."""
-        self.runs: Final[dict[str, Run]] = {}
-        """How to run a call that nothing limits or records, once it is allowed: of every tool with a sync handler."""
-        self.runs_async: Final[dict[str, RunAsync]] = {}
-        limits = context.concurrency
-        self.workers: Final = Workers(limits.threads, limits.waiting)
-        self.turns: Final = CallLimits(limits)
-        _refuse_unknown_limits(limits, self.catalog.tools)
-        self._guests: Final[dict[object, Core]] = {}
-        self._check_injection()
-        log = None if context.audit is None else self._audit_log(context.audit, roots)
-        self.audit: Final = log if context.tracing is None else self._trace_calls(context.tracing, log)
-        self.resources: Final = Resources(self.scope, self.loop, self.workers, self.guards, self.audit)
-        # Also closed when the toolkit is garbage collected.
-        self.close: Final = weakref.finalize(self, self.resources.close)
+        loop = LoopThread()
+        load_tool = partial(_load_tool, context, loop if own_loop else None)
+        joined, handlers = join_packs(catalog, map(load_pack, packs), load_tool)
+        tools, roots = joined.tools.values(), [context.workspace, *context.read_roots, *context.write_roots]
+        kinds = {info.name: _touched_kinds(info, handlers) for info in tools}
+        must_be_named = [info.name for info in tools if info.must_be_named]
+        explain = _Explain()
+        policy = context.policy.attach(kinds, explain, roots, joined.hints, catalog.package, must_be_named)
+        protect_imports(context, policy, catalog, tools)
+        refuse_shown_workspace(context, policy, tools)
+        _refuse_unknown_limits(context.concurrency, joined.tools)
+        resources = Resources(context, joined.packages, loop, is_async=not own_loop)
+        _check_injection(handlers, resources.planner)
+        audit = resources.audit = _open_records(context, joined, roots, in_loop=not own_loop)
+        core = cls(joined, handlers, context, policy, resources, audit)
+        explain.core = weakref.ref(core)
+        resources.close_once = weakref.finalize(core, resources.close)
+        return core
+
+    @property
+    def is_async(self) -> bool:
+        return self.resources.is_async
 
     def approvals(self) -> ApprovalStore:
         """The store of suspended calls, opened at its first use."""
@@ -272,17 +293,6 @@ class Core:
 
         store: ApprovalStore = self.scope.resolve(self.planner.node(APPROVAL_STORE))
         return store
-
-    def _find_file_locks(self) -> HoldLock | None:
-        """What the file tools hold around every change, if the application has given a store of locks."""
-        if "write_locks" not in self.context.overrides:
-            return None
-        from toolkit.runtime.stores.keys import WRITE_LOCKS
-        from toolkit.runtime.stores.locks import FileLocks
-
-        # Not this toolkit, which must be collected when nobody uses it.
-        scope, node = self.scope, self.planner.node(WRITE_LOCKS)
-        return FileLocks(lambda: scope.resolve(node)).hold
 
     # -- the call path up to the run -------------------------------------------------------------------------------
 
@@ -302,34 +312,33 @@ class Core:
         is_text: bool,
         origin: ProgramOrigin | None = None,
     ) -> PreparedCall:
-        """resolve -> admit -> as_object -> validate -> authorize: the same for every entry point of the toolkit."""
-        record = None if self.audit is None else self.audit.begin(name, call_id, origin)
+        """resolve -> admit -> read the arguments -> authorize: the stages before the run, for every entry point."""
+        call = PreparedCall()
+        if self.audit is not None:
+            call.record = self.audit.begin(name, call_id, origin)
         try:
             if self.resources.is_closed:
                 raise steps.closed(name)
-            try:  # `resolve`, inlined for speed
-                tool = self.tools[name]
-            except (KeyError, TypeError):
-                tool = self._first_use(name)
+            call.tool = tool = self.resolve(name)
             if tool.refusal is not None:
                 raise steps.not_admitted(tool)
-            args, repairs = steps.read_arguments(tool, arguments, is_text=is_text)
-            verdict, request, places = tool.always, None, None
-            if verdict is None:
-                verdict, request, places = self._authorize(tool, args, call_id)
-            handler = tool.handler
-            if handler is None:
+            call.arguments, call.repairs = steps.read_arguments(tool, arguments, is_text=is_text)
+            if tool.always is not None:
+                call.verdict = tool.always
+            else:
+                self._authorize(call, call_id)
+            if tool.handler is None:
                 raise steps.no_handler(tool)
-            return PreparedCall(tool, handler, args, repairs, verdict, request, places, record)
-        except OSError as error:  # for example no descriptor is left to import what the call needs
-            failed = steps.as_toolkit_error(error, name)
-            if record is not None:
-                record.end_failed(failed, arguments)
-            raise failed from error
+            call.handler = tool.handler
         except BaseException as error:
-            if record is not None:
-                record.end_failed(error, arguments)
-            raise
+            # An OSError: for example no descriptor is left to import what the call needs.
+            failed = steps.as_toolkit_error(error, name) if isinstance(error, OSError) else error
+            if call.record is not None:
+                call.record.end_failed(failed, arguments)
+            if failed is error:
+                raise
+            raise failed from error
+        return call
 
     def settle(self, call: PreparedCall, answer: Answer | None, ctx: ToolContext) -> Respond | None:
         """Applies what the approver answered and records the decision; raises if the call may not run.
@@ -350,18 +359,17 @@ class Core:
             call.record.start(call.tool, call.arguments, ctx.signal.check)
         return None
 
-    def _authorize(
-        self, tool: Tool, args: BaseModel, call_id: str | None
-    ) -> tuple[Verdict, ApprovalRequest | None, tuple[LocatedPath, ...] | None]:
-        """Applies the rules on what the call touches; returns the request that must be approved before it runs."""
+    def _authorize(self, call: PreparedCall, call_id: str | None) -> None:
+        """Applies the rules on what the call touches, and makes the request that must be approved before it runs."""
+        tool, args = call.tool, call.arguments
         try:
             preview = preview_call(tool, args, ToolContext()._open(before_approval(tool), self, call_id))
         except BaseException as error:
             steps.reraise(error, tool.name)
         places = locate_paths(tool.preview_fs, preview)
-        verdict = self._judge(tool, preview, places)
+        call.verdict = verdict = self._judge(tool, preview, places)
         if verdict.decision == "allow":
-            return verdict, None, None
+            return
         if verdict.decision == "deny" or self.context.approver is None:
             raise steps.not_allowed(tool.name, verdict)
         try:
@@ -370,7 +378,8 @@ class Core:
             steps.reraise(error, tool.name)
         from toolkit.runtime.approvals import request_approval
 
-        request = request_approval(
+        call.places = places
+        call.request = request_approval(
             tool.name,
             args,
             preview,
@@ -381,7 +390,6 @@ class Core:
             session_id=self.context.session_id,
             annotations=self.catalog.annotations(tool.name),
         )
-        return verdict, request, places
 
     def _judge(self, tool: Tool, preview: Preview, places: tuple[LocatedPath, ...] | None) -> Verdict:
         verdict = tool.by_name or self.policy.judge(tool.name, tool.info.required, preview, places)
@@ -417,18 +425,6 @@ class Core:
             tool_name=tool.name,
         )
 
-    def _weak_explain(self) -> Explain:
-        """``_explain`` for the policy, which must not keep this toolkit alive."""
-        itself = weakref.WeakMethod(self._explain)
-
-        def explain(name: str, arguments: Mapping[str, Any]) -> Verdict:
-            method = itself()
-            if method is None:
-                raise PolicyError("the toolkit of this policy no longer exists; build another one")
-            return method(name, arguments)
-
-        return explain
-
     def _explain(self, name: str, arguments: Mapping[str, Any]) -> Verdict:
         """The verdict on a call, for ``policy.explain``."""
         tool = self.resolve(name)
@@ -451,7 +447,7 @@ class Core:
         refusal, always = self.admission(info)
         parts = self.handlers.get(name)
         granted = frozenset((*info.required, *self._granted_options(info)))
-        kinds = self._touched_kinds(info)
+        kinds = _touched_kinds(info, self.handlers)
         fs, consent = self.files_for(name, info.required, granted, kinds)
         if consent is not None and "path" in kinds and any(rule.only_writes for rule in consent.rules):
             always = None  # a call that would change such a file must be recognised
@@ -471,32 +467,14 @@ class Core:
             input_schema=(lambda: self.catalog.input_schema(name)) if self.context.coerce else None,
             # Ours do, but what an application puts in the place of a store may wait for anything.
             looks_at_signal=parts is not None and not self.context.overrides and is_own_sync_handler(parts.run),
+            turns=self.turns if self.turns.concern(name) else None,
             message=self.catalog.message(info),
             form=self._form(info, parts, output),
             input=self.catalog.reader(info, "Input"),
             output=output,
         )
         self.tools[name] = tool
-        if refusal is None and parts is not None:
-            self._prepare_runs(tool)
         return tool
-
-    def _prepare_runs(self, tool: Tool) -> None:
-        """Prepares the calls of a tool, for the runner that can call its handler itself."""
-        if self.turns.concern(tool.name):
-            return
-        is_direct = tool.always is not None
-        records = self.audit.direct_records(tool) if is_direct and self.audit is not None else None
-        is_direct = is_direct and (self.audit is None or records is not None)
-        if not tool.is_async:
-            self.runs[tool.name] = run = make_run(tool, self.resources)
-            if is_direct:
-                self.direct[tool.name] = direct_tool(tool, run if records is None else records.around(run))
-        if tool.is_async or not tool.info.blocking:
-            self.runs_async[tool.name] = run_async = make_run_async(tool, self.resources)
-            if is_direct:
-                recorded = run_async if records is None else records.around_async(run_async)
-                self.direct_async[tool.name] = direct_tool(tool, recorded)
 
     def files_for(
         self, name: str, required: Collection[Permission], granted: frozenset[Permission], kinds: Collection[str]
@@ -522,9 +500,6 @@ class Core:
             return MessageForm(None, keeper)
         return MessageForm(None, keeper, json_writer(model))
 
-    def _touched_kinds(self, info: ToolInfo) -> frozenset[str]:
-        return touched_kinds(info, has_preview=self.handlers.has_preview(info.name))
-
     def _granted_options(self, info: ToolInfo) -> list[Permission]:
         """The optional permissions that the context grants, less those that a rule denies or asks about."""
         context = self.context
@@ -532,48 +507,26 @@ class Core:
             word for word in info.optional if word in context.permissions and not self.policy.withholds(info.name, word)
         ]
 
-    def _load_tool(self, tool: CodeTool, *, own_loop: bool) -> FunctionTool[..., Any]:
-        """Loads a code-first tool; a lazy one is made for this context, in the toolkit's loop if the toolkit is sync."""
-        from toolkit.runtime.functions import LazyTool
-
-        if not isinstance(tool, LazyTool):
-            return cast("FunctionTool[..., Any]", tool)
-        return tool.load(self.context, (lambda work: self.loop.submit(work)[0].result()) if own_loop else None)
-
     def with_guest(self, tool: FunctionTool[..., Any], granted: frozenset[Permission]) -> Core:
-        """A core that runs a tool with at most these permissions: this one if it has the tool, else a copy that has only
-        this tool and shares everything else."""
-        if granted >= self.context.permissions and self.catalog.function(tool.name) is tool:
+        """A core that runs a tool with at most these permissions: this one if it has the tool, else one that has only this
+        tool and shares everything that is held open."""
+        is_known = self.catalog.function(tool.name) is tool
+        if granted >= self.context.permissions and is_known:
             return self
         key = tool, granted
         guest = self._guests.get(key)
         if guest is None:
-            guest = copy(self)
             catalog, handlers = join_packs(Catalog(self.catalog.package, ()), [tool.as_pack()], lambda _: tool)
+            _check_injection(handlers, self.planner)
             context = self.context.narrow(granted, session_id=self.context.session_id, agent=self.context.agent)
-            vars(guest).update(catalog=catalog, handlers=handlers, context=context, tools={}, _guests={})
-            vars(guest).update(direct={}, direct_async={}, runs={}, runs_async={})
-            if self.catalog.function(tool.name) is not tool:
-                vars(guest).update(policy=self.policy.for_unlisted_tools())
-            if context.tracing is not None:
-                vars(guest).update(audit=cast("TracedCalls", self.audit).for_catalog(catalog))
-            guest._check_injection()
-            self._guests[key] = guest
+            policy = self.policy if is_known else self.policy.for_unlisted_tools()
+            audit = self.audit if context.tracing is None else cast("TracedCalls", self.audit).for_catalog(catalog)
+            guest = self._guests[key] = Core(catalog, handlers, context, policy, self.resources, audit)
         return guest
-
-    def _check_injection(self) -> None:
-        """Refuses handlers whose parameters cannot be injected, before the first call.
-
-        What the toolkit's own handlers need can always be injected, unless somebody's own dependencies clash with it.
-        """
-        injected = [self.planner.needs_of(parts.run, skip=GIVEN_PARAMETERS) for parts in self.handlers.loaded()]
-        if self.planner.overrides or any(injected):
-            self.plan_all()
 
     def plan_all(self) -> None:
         """Finds what every handler needs; imports those that are not imported yet."""
-        for parts in self.handlers.load_all():
-            self.planner.needs_of(parts.run, skip=GIVEN_PARAMETERS)
+        _plan_all(self.handlers, self.planner)
 
     def admission(self, info: ToolInfo) -> tuple[str | None, Verdict | None]:
         """Why every call of the tool is refused, or None; and the verdict that allows every call, or None."""
@@ -593,29 +546,60 @@ class Core:
             return f"{info.name!r} cannot run here: {self.guards.process.choice.reason}", None
         return None, verdict if verdict is not None and verdict.decision == "allow" else None
 
-    def _audit_log(self, audit: AuditFile | AuditSink, roots: Sequence[str]) -> AuditLog:
-        from toolkit.runtime.audit.log import AuditLog
-
-        catalog = self.catalog
-        return AuditLog(
-            audit,
-            roots,
-            self.context.session_id,
-            lambda name: catalog.input_schema(name) if name in catalog.tools else None,
-            in_loop=self.is_async,
-        )
-
-    def _trace_calls(self, tracing: Tracing, log: AuditLog | None) -> AuditLog | TracedCalls | None:
-        tracing.make_tracer()  # the error if OpenTelemetry is missing
-        from toolkit.runtime.tracing import TracedCalls
-
-        return TracedCalls(tracing, self.context, self.catalog, log)
-
     def tier_of(self, tool: Tool) -> str | None:
         """The sandbox tier of a tool that may start programs; None for others."""
         if "execute" not in tool.granted:
             return None
         return self.guards.process.tier if self.handlers.is_sandboxed(tool.name) else NO_SANDBOX
+
+
+def _load_tool(context: ToolkitContext[Any], loop: LoopThread | None, tool: CodeTool) -> FunctionTool[..., Any]:
+    """Loads a code-first tool; a lazy one is made for this context, in the toolkit's loop if the toolkit is sync."""
+    from toolkit.runtime.functions import LazyTool
+
+    if not isinstance(tool, LazyTool):
+        return cast("FunctionTool[..., Any]", tool)
+    return tool.load(context, None if loop is None else lambda work: loop.submit(work)[0].result())
+
+
+def _touched_kinds(info: ToolInfo, handlers: Handlers) -> frozenset[str]:
+    return touched_kinds(info, has_preview=handlers.has_preview(info.name))
+
+
+def _check_injection(handlers: Handlers, planner: Planner) -> None:
+    """Refuses handlers whose parameters cannot be injected, before the first call.
+
+    What the toolkit's own handlers need can always be injected, unless somebody's own dependencies clash with it.
+    """
+    injected = [planner.needs_of(parts.run, skip=GIVEN_PARAMETERS) for parts in handlers.loaded()]
+    if planner.overrides or any(injected):
+        _plan_all(handlers, planner)
+
+
+def _plan_all(handlers: Handlers, planner: Planner) -> None:
+    for parts in handlers.load_all():
+        planner.needs_of(parts.run, skip=GIVEN_PARAMETERS)
+
+
+def _open_records(
+    context: ToolkitContext[Any], catalog: Catalog, roots: Sequence[str], *, in_loop: bool
+) -> AuditLog | TracedCalls | None:
+    """What is told about every call: the audit log, the spans, or both."""
+    log = None
+    if context.tracing is not None:
+        context.tracing.make_tracer()  # the error if OpenTelemetry is missing, before a log is opened
+    if context.audit is not None:
+        from toolkit.runtime.audit.log import AuditLog
+
+        def schema(name: str) -> Mapping[str, Any] | None:
+            return catalog.input_schema(name) if name in catalog.tools else None
+
+        log = AuditLog(context.audit, roots, context.session_id, schema, in_loop=in_loop)
+    if context.tracing is None:
+        return log
+    from toolkit.runtime.tracing import TracedCalls
+
+    return TracedCalls(context.tracing, context, catalog, log)
 
 
 def _refuse_unknown_limits(limits: Concurrency, known: Collection[str]) -> None:
@@ -703,9 +687,6 @@ def _cannot_write(core: Core, info: ToolInfo) -> bool:
 
 ToolsT = TypeVar("ToolsT")
 
-NOT_DIRECT: Final = (KeyError, TypeError, ValueError)
-"""What is raised where a call is not direct, or its arguments are not plainly right: the whole call path then decides."""
-
 
 class Options(NamedTuple):
     """The options of one view of a toolkit."""
@@ -717,6 +698,11 @@ class Options(NamedTuple):
     """The program that makes the calls."""
     answered: GivenAnswer | None = None
     """The answer to the one call of this view, which was suspended."""
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether something may end its calls from outside."""
+        return self.deadline is not None or self.signal is not None
 
 
 def options_of(view: View) -> Options:
@@ -739,7 +725,7 @@ class View:
     def __init__(self, catalog: Catalog, context: ToolkitContext[Any], packs: Iterable[PackSource | str]) -> None:
         allowed = context if self._profile is None else self._profile.narrow(context)
         try:
-            core = Core(catalog, allowed, packs, own_loop=self._own_loop)
+            core = Core.open(catalog, allowed, packs, own_loop=self._own_loop)
         except OSError as error:
             raise SetupError(
                 f"the toolkit in {allowed.workspace!r} cannot be opened: the system says {error.strerror or error};"
@@ -765,23 +751,6 @@ class View:
             on_result = on_result and make_harmless(on_result, "on_result")
         self._options = Options(context.deadline, None, notify)
         self._on_result = on_result
-        self._find_prepared()
-
-    def _find_prepared(self) -> None:
-        """Finds the tools whose calls are prepared: none if calls are reported or limited.
-
-        If calls are recorded, those for which recording is prepared as well.
-        """
-        options, core = self._options, self._core
-        free = (
-            options.deadline is None and options.signal is None and options.notify is None and options.answered is None
-        )
-        self._direct: Mapping[str, DirectTool[Any]] = {}
-        self._runs: Mapping[str, Any] = {}
-        if free and self._on_result is None and (core.audit is None or options.origin is None):
-            self._direct = core.direct if self._own_loop else core.direct_async
-            if core.audit is None:
-                self._runs = core.runs if self._own_loop else core.runs_async
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {describe(self._core)}>"
@@ -850,13 +819,11 @@ class View:
         view = copy(self)
         view._tools = None
         view._options = options
-        view._find_prepared()
         return view
 
     def _tell(self, on_result: Callable[[ToolMessage[Any, Any]], None]) -> None:
         """Passes every message to this function from now on."""
         self._on_result = on_result
-        self._find_prepared()
         self._tools = None
 
     def _deliver(self, message: ToolMessage[Any, Any], record: Record | TracedRecord | None) -> ToolMessage[Any, Any]:
@@ -891,7 +858,11 @@ class View:
 
     def _may_block(self, call: ToolCall) -> bool:
         """Whether a call may wait for something: its tool does not declare otherwise, or more than the handler runs."""
-        return call.name not in self._direct or self._core.catalog.tools[call.name].blocking
+        core, options = self._core, self._options
+        tool = core.tools.get(call.name)
+        if tool is None or tool.info.blocking or tool.always is None or tool.turns is not None:
+            return True
+        return options.is_limited or core.audit is not None or self._on_result is not None
 
     def _is_parallel(self, call: ToolCall) -> bool:
         info = self._core.catalog.tools.get(call.name) if isinstance(call.name, str) else None

@@ -84,9 +84,6 @@ class TracedCalls:
         """The same for other tools."""
         return TracedCalls(self._tracing, self._context, catalog, self._log)
 
-    def direct_records(self, tool: Tool) -> None:
-        """None: every call takes the whole call path, where its span is made."""
-
     @property
     def unwritten(self) -> int:
         """How many records the audit log has taken, but not written yet."""

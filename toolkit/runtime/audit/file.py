@@ -18,11 +18,11 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from queue import Empty, SimpleQueue
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, Protocol
 
 from toolkit.errors import SetupError, ToolCancelled, ToolFailed, ToolTimeout
 from toolkit.guard.files.locks import ProcessLock
-from toolkit.runtime.audit.settings import AuditFile, Check, MustWait
+from toolkit.runtime.audit.settings import AuditFile, Check, MakeRecord, MustWait
 from toolkit.runtime.audit.verification import (
     AUDIT_BEGINNING,
     chain_lines,
@@ -362,10 +362,6 @@ os.register_at_fork(after_in_child=_start_writer_again_in_child)
 # records, when the toolkit is closed and when the program ends. If a batch cannot be written, calls are refused until it is.
 # A process that is killed loses what was not written yet.
 
-UnwrittenLine: TypeAlias = tuple[Callable[[Any], bytes], *tuple[Any, ...]]
-"""A record for which nothing was written yet: a function that writes this tuple as a line, and what it needs."""
-
-
 MAX_LINES: Final = 1000
 """How many records wait at most for the time at which they are written."""
 _MAX_WAITING: Final = 10 * MAX_LINES
@@ -381,7 +377,7 @@ class BatchedSink:
     def __init__(self, file: FileSink, seconds: float) -> None:
         self._file: Final = file
         self._seconds: Final = seconds
-        self.waiting: deque[Mapping[str, Any] | UnwrittenLine] = deque()
+        self.waiting: deque[MakeRecord] = deque()
         self._taken: list[bytes] = []
         """The batch that is being written, or could not be written."""
         self.is_stuck = False
@@ -397,7 +393,7 @@ class BatchedSink:
         """How many records were handed over, but not written yet."""
         return len(self.waiting) + len(self._taken)
 
-    def append(self, record: Mapping[str, Any], check: Check, /) -> None:
+    def append(self, record: MakeRecord, check: Check) -> None:
         if self.is_stuck or self.is_full():
             self._write(check)
         self.waiting.append(record)
@@ -459,8 +455,7 @@ class BatchedSink:
     def _take(self) -> Sequence[bytes]:
         taken, waiting = self._taken, self.waiting
         for _ in range(len(waiting)):
-            record = waiting[0]
-            taken.append(record[0](record) if type(record) is tuple else write_record(record))  # type: ignore[arg-type]
+            taken.append(write_record(waiting[0]()))
             waiting.popleft()  # not before: a record for which no line can be made is not lost
         return taken
 

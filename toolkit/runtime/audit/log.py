@@ -25,34 +25,26 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
-from hashlib import sha256
 from itertools import count
-from secrets import token_hex
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel
 from pydantic_core import from_json
 
 from toolkit.errors import SetupError, ToolFailed, ToolkitError, ToolNotAllowed
 from toolkit.guard.policy.policy import Verdict
-from toolkit.runtime.audit.file import MAX_LINES, BatchedSink, FileSink, may_not_wait, register, write_later
-from toolkit.runtime.audit.settings import AuditFile, AuditSink, Check, MustWait
-from toolkit.runtime.audit.verification import write_record
+from toolkit.runtime.audit.file import BatchedSink, FileSink, may_not_wait, register, write_later
+from toolkit.runtime.audit.settings import AuditFile, AuditSink, Check, MakeRecord, MustWait
 from toolkit.runtime.catalog import Tool
-from toolkit.runtime.output import ToolMessage, json_writer
+from toolkit.runtime.output import ToolMessage
 from toolkit.schema.accepts import compile_pattern, matches
-from toolkit.schema.exact import holds_scalars
 from toolkit.schema.keywords import APPLIED_IN_PLACE, REFERENCES, References, Schema, children
-from toolkit.schema.models import ToolModel
 
 if TYPE_CHECKING:
-    from toolkit.runtime.async_ import AsyncRunner
     from toolkit.runtime.catalog import Tool
-    from toolkit.runtime.path import Run, RunAsync
     from toolkit.runtime.programs.host import ProgramOrigin
     from toolkit.runtime.signals import CallSignal
-    from toolkit.runtime.sync import Runner
     from toolkit.runtime.workers import Workers
 
 
@@ -157,6 +149,8 @@ _KEPT: Final = 200
 _SECONDS_FOR_AN_END: Final = 0.25
 _RETRY_SECONDS: Final = 1.0
 _SECONDS_BETWEEN_CHECKS: Final = 0.05
+_MAX_WAITING_BYTES: Final = 65_536
+"""Arguments of more bytes are not kept until a batch is written."""
 _NOT_WRITTEN: Final = "nothing was run, because the audit log cannot be written"
 
 
@@ -174,13 +168,12 @@ class AuditLog:
     ) -> None:
         self._opened: Final = _open_file(audit, roots) if isinstance(audit, AuditFile) else None
         """The sink that is closed with this log."""
-        self._sink: Final[AuditSink] = self._opened or _given(audit)
+        self._sink: Final = self._opened or _given(audit)
         self._in_loop: Final = in_loop
         self.session: Final = _bounded(session_id)
         self._schema: Final = schema
         self._without_secrets: Final[dict[str, bool]] = {}
-        self._directs: Final[list[DirectRecords]] = []
-        self._late: deque[dict[str, Any]] = deque()
+        self._late: deque[MakeRecord] = deque()
         """Ends of calls for which the log had no time yet."""
         self._late_turn = threading.RLock()
         self._writes_late = False
@@ -195,15 +188,14 @@ class AuditLog:
     def note_program(self, program: str, facts: Mapping[str, Any]) -> None:
         """Writes the line of a program before it runs; raises if it cannot be written, so that it does not run."""
         try:
-            self.append(self.complete({"event": "program", "program": program, **facts}), _wait)
+            self.append(lambda: self.complete({"event": "program", "program": program, **facts}), _wait)
         except MustWait:
             raise _interrupted() from None
 
     @property
     def unwritten(self) -> int:
         """How many records were taken, but not written yet."""
-        waiting = self._opened.unwritten if isinstance(self._opened, BatchedSink) else 0
-        return len(self._late) + waiting
+        return len(self._late) + (self._sink.unwritten if isinstance(self._sink, BatchedSink) else 0)
 
     def flush(self) -> None:
         """Stores everything that was recorded so far."""
@@ -220,33 +212,21 @@ class AuditLog:
             if self._opened is not None:
                 self._opened.close()
 
-    def complete(self, fields: dict[str, Any]) -> dict[str, Any]:
-        """A record with its time and session, in which every text is bounded."""
-        return self.bound({**fields, "time": format_time(time.monotonic()).decode(), "session": self.session})
-
-    @staticmethod
-    def bound(record: dict[str, Any]) -> dict[str, Any]:
-        """The record, in which every text is bounded now."""
+    def complete(self, fields: dict[str, Any], at: float | None = None) -> dict[str, Any]:
+        """A record with its time and session, in which every text is bounded. ``at`` is a moment of the monotonic clock."""
+        time_text = format_time(monotonic() if at is None else at)
+        record = {**fields, "time": time_text, "session": self.session}
         for key, value in record.items():
             if type(value) is str and len(value) > _MAX_TEXT:
                 record[key] = _bounded(value)
         return record
 
-    def direct_records(self, tool: Tool) -> DirectRecords | None:
-        """Records the direct calls of a tool with little work; None if its calls must take the whole call path."""
-        if not isinstance(self._opened, BatchedSink) or "execute" in tool.granted:
-            return None
-
-        records = DirectRecords(self, self._opened, tool)
-        self._directs.append(records)
-        return records
-
-    def append(self, record: dict[str, Any], check: Check) -> None:
+    def append(self, make: MakeRecord, check: Check) -> None:
         """Stores a record before something runs; raises if that fails. ``MustWait`` is raised if it may not wait."""
         try:
             if self._late:
                 self._write_late(check)
-            self._sink.append(record, check)
+            self._store(make, check)
         except (MustWait, ToolkitError) as error:
             if isinstance(error, SetupError):  # the file is no longer where it may be
                 raise _not_written(error) from None
@@ -254,19 +234,26 @@ class AuditLog:
         except Exception as error:
             raise _not_written(error) from None
 
-    def append_end(self, record: dict[str, Any]) -> None:
+    def append_end(self, make: MakeRecord) -> None:
         """Stores the end of a call. It has happened, so this raises nothing; the next call does not start if it fails."""
         if self._in_loop and self._sink.blocking:
-            self._put_off(record)
+            self._put_off(make)
             return
         try:
             if self._late:
                 raise MustWait
-            self._sink.append(record, may_not_wait if self._in_loop else _short_wait())
+            self._store(make, may_not_wait if self._in_loop else _short_wait())
         except MustWait:
-            self._put_off(record)
+            self._put_off(make)
         except Exception as error:
-            _report_missing(record, error)
+            _report_missing(make(), error)
+
+    def _store(self, make: MakeRecord, check: Check) -> None:
+        """Hands a record to the sink: made now, or with its batch, in the thread that writes it."""
+        if isinstance(self._sink, BatchedSink):
+            self._sink.append(make, check)
+        else:
+            self._sink.append(make(), check)
 
     def must_be_elsewhere(self) -> bool:
         """Whether a start may not be stored in this thread, because that takes long and an event loop runs here."""
@@ -277,8 +264,8 @@ class AuditLog:
         """How long the first attempt to store a start may wait; None means as long as the call."""
         return may_not_wait if self._in_loop else None
 
-    def _put_off(self, record: dict[str, Any]) -> None:
-        self._late.append(record)
+    def _put_off(self, make: MakeRecord) -> None:
+        self._late.append(make)
         register(self)
         if not write_later(self, 0):
             self.write_pending()
@@ -307,28 +294,28 @@ class AuditLog:
         finally:
             self._late_turn.release()
 
-    def _store_late(self, record: dict[str, Any], check: Check) -> None:
+    def _store_late(self, make: MakeRecord, check: Check) -> None:
         try:
-            self._sink.append(record, check)
+            self._store(make, check)
         except MustWait:
             raise
         except ToolkitError as error:
             if not self._is_closed:
                 raise
-            _report_missing(record, error)
+            _report_missing(make(), error)
         except Exception as error:
-            _report_missing(record, error)
+            _report_missing(make(), error)
 
     def start_again_in_child(self) -> None:
         """In a forked child: what is late is written by the parent, and ids must not repeat."""
-        for records in self._directs:
-            records.start_again()
         self._late, self._late_turn, self._writes_late = deque(), threading.RLock(), False
         self.new_call_id = _make_call_ids()
 
     def facts(self, name: str, arguments: object) -> dict[str, Any]:
-        """Digest and size of arguments, without secrets; nothing for arguments that are not JSON."""
-        if isinstance(arguments, BaseModel):
+        """Digest and size of arguments, without secrets; nothing for arguments that are not JSON. Bytes are JSON text."""
+        if isinstance(arguments, bytes):
+            arguments = from_json(arguments)
+        elif isinstance(arguments, BaseModel):
             arguments = arguments.__pydantic_serializer__.to_python(
                 arguments, mode="json", by_alias=True, exclude_unset=True
             )
@@ -354,13 +341,13 @@ class AuditLog:
 
 
 class Record:
-    """The two records of one call."""
+    """The two records of one call. What they say is put into words when they are stored: with a batch, in another thread."""
 
-    __slots__ = ("_began", "_call", "_facts", "_log", "_started", "_unwritten", "_verdict")
+    __slots__ = ("_arguments", "_began", "_call", "_facts", "_log", "_started", "_unwritten", "_verdict")
 
     def __init__(self, log: AuditLog, name: object, call_id: str | None, origin: ProgramOrigin | None = None) -> None:
         self._log = log
-        self._began = time.monotonic()
+        self._began = monotonic()
         self._call: dict[str, Any] = {
             "call": log.new_call_id(),
             "call_id": call_id,
@@ -368,10 +355,12 @@ class Record:
         }
         if origin is not None:
             self._call |= {"program": origin.program, "line": origin.line}
+        self._arguments: bytes | None = None
+        """The arguments as JSON, until their facts are known."""
         self._facts: dict[str, Any] = {}
         self._verdict: dict[str, str] = {}
         self._started = False
-        self._unwritten: dict[str, Any] | None = None
+        self._unwritten: MakeRecord | None = None
 
     def note_decision(self, verdict: Verdict, tier: str | None, answer: object = None) -> None:
         """Notes what the policy decided, and what the approver answered if one was asked."""
@@ -387,29 +376,29 @@ class Record:
         In an event loop it does not wait: ``finish_start`` does the rest.
         """
         log = self._log
-        self._facts = log.facts(tool.name, args)
-        record = log.complete({"event": "start", **self._call, **self._verdict, **self._facts})
+        self._keep_arguments(args)
         self._started = True
+        make = partial(self._make_start, monotonic())
         if log.must_be_elsewhere():
-            self._unwritten = record
+            self._unwritten = make
             return
         try:
-            log.append(record, log.check_in_loop or check)
+            log.append(make, log.check_in_loop or check)
         except MustWait:
             if log.check_in_loop is None:
                 raise _interrupted() from None
-            self._unwritten = record
+            self._unwritten = make
 
     async def finish_start(self, workers: Workers, signal: CallSignal) -> None:
         """Stores a ``start`` for which the event loop would have had to wait, in a thread."""
-        record, self._unwritten = self._unwritten, None
-        if record is None:
+        make, self._unwritten = self._unwritten, None
+        if make is None:
             return
         import asyncio
 
         from toolkit.runtime.async_ import await_handler
 
-        storing = workers.submit(lambda: self._log.append(record, signal.check))
+        storing = workers.submit(lambda: self._log.append(make, signal.check))
         try:
             await await_handler(asyncio.wrap_future(storing), signal, storing.cancel, lambda: workers.abandon(storing))
         except MustWait:
@@ -437,10 +426,34 @@ class Record:
                 data = content.__pydantic_serializer__.to_json(content, by_alias=True, exclude_unset=True)
         self._end({"outcome": "ok", "output_bytes": len(data)})
 
+    def _keep_arguments(self, args: BaseModel) -> None:
+        """Keeps the arguments as they are now: the handler, or who made them, may change them later."""
+        try:
+            data = args.__pydantic_serializer__.to_json(args, by_alias=True, exclude_unset=True)
+        except ValueError:  # lone surrogates, for example
+            self._facts = self._log.facts(self._call["tool"], args)
+            return
+        self._arguments = data
+        if len(data) > _MAX_WAITING_BYTES:
+            self._find_facts()
+
+    def _find_facts(self) -> None:
+        data, self._arguments = self._arguments, None
+        if data is not None:
+            self._facts = self._log.facts(self._call["tool"], data)
+
+    def _make_start(self, at: float) -> dict[str, Any]:
+        self._find_facts()
+        return self._log.complete({"event": "start", **self._call, **self._verdict, **self._facts}, at)
+
     def _end(self, outcome: dict[str, Any]) -> None:
-        duration = round((time.monotonic() - self._began) * 1000, 3)
-        fields = {"event": "end", **self._call, **self._verdict, **self._facts, **outcome, "duration_ms": duration}
-        self._log.append_end(self._log.complete(fields))
+        self._log.append_end(partial(self._make_end, outcome, monotonic()))
+
+    def _make_end(self, outcome: dict[str, Any], at: float) -> dict[str, Any]:
+        self._find_facts()
+        took = round((at - self._began) * 1000, 3)
+        fields = {"event": "end", **self._call, **self._verdict, **self._facts, **outcome, "duration_ms": took}
+        return self._log.complete(fields, at)
 
 
 def _open_file(settings: AuditFile, roots: Iterable[str]) -> FileSink | BatchedSink:
@@ -458,10 +471,10 @@ def _wait() -> None:
 
 
 def _short_wait() -> Check:
-    give_up = time.monotonic() + _SECONDS_FOR_AN_END
+    give_up = monotonic() + _SECONDS_FOR_AN_END
 
     def check() -> None:
-        if time.monotonic() > give_up:
+        if monotonic() > give_up:
             raise MustWait
 
     return check
@@ -503,21 +516,10 @@ def canonical(value: object) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-_offset = time.time() - time.monotonic()
-_last_second = -1, b""
-
-
-def format_time(at: float) -> bytes:
+def format_time(at: float) -> str:
     """The time in UTC at a moment of the monotonic clock that was just now, as in ``2026-01-31T12:00:00.000000+00:00``."""
-    global _offset, _last_second
-    second, fraction = divmod(at + _offset, 1)
-    known, text = _last_second
-    if known != second:
-        # Once a second, as the clock may have been set.
-        _offset = time.time() - time.monotonic()
-        text = datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S").encode()
-        _last_second = int(second), text
-    return b"%b.%06d+00:00" % (text, fraction * 1_000_000)
+    moment = datetime.fromtimestamp(time.time() - (monotonic() - at), UTC)
+    return moment.isoformat(timespec="microseconds")
 
 
 _open_logs: Final[weakref.WeakSet[AuditLog]] = weakref.WeakSet()
@@ -529,174 +531,6 @@ def _start_again_in_child() -> None:
 
 
 os.register_at_fork(after_in_child=_start_again_in_child)
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# Records of direct calls in a log that is written in batches: what is the same for every call of a tool is written once.
-#
-# A call only notes what happened. The thread that writes the batch makes lines of it, which are those of ``log.Record``.
-
-_MAX_WAITING_BYTES: Final = 65_536
-"""Arguments of more bytes are not kept until a batch is written."""
-
-
-_Call: TypeAlias = "list[Any]"
-"""What both records of a call have in common: its number, its call id, its arguments (JSON), when it began, and the text
-that was made of it. A list, because a class would take longer to make."""
-
-
-class DirectRecords:
-    """The records of the calls of one tool."""
-
-    def __init__(self, log: AuditLog, sink: BatchedSink, tool: Tool) -> None:
-        verdict = tool.always
-        assert verdict is not None
-        self._log: Final = log
-        self._sink: Final = sink
-        self._numbers: Final = count()
-        self._name: Final = tool.name
-        model = tool.input.model
-        self._write_arguments: Final = _writer(model)
-        self._is_canonical: Final = _writes_canonical(model) and log.has_no_secrets(tool.name)
-        self._measure: Final = tool.form.to_json or _write_output
-        facts = {"tool": tool.name, "decision": verdict.decision, "rule": verdict.because}
-        self._facts: Final = write_record(log.bound(facts))[1:-1]
-        self._session: Final = write_record({"session": log.session})[1:]
-        self._random = b""
-        self.start_again()
-
-    def start_again(self) -> None:
-        """Other ids from now on: a forked child must not use those of its parent."""
-        self._random = token_hex(6).encode()
-
-    def around(self, run: Run) -> Run:
-        """A direct call that is recorded. If the log is stuck, or the arguments cannot be written, the call path decides."""
-        name, sink, numbers, now = self._name, self._sink, self._numbers, monotonic
-        write, measure, start, end = self._write_arguments, self._measure, self._start_line, self._end_line
-        waiting = sink.waiting
-        hand_over = waiting.append
-
-        def recorded(view: Runner, args: BaseModel, call_id: str | None = None, /) -> ToolMessage[Any, Any]:
-            try:
-                data = write(args)
-            except ValueError:
-                return view._run(name, args, call_id)
-            if sink.is_stuck or (len(waiting) >= MAX_LINES and sink.is_full()) or len(data) > _MAX_WAITING_BYTES:
-                return view._run(name, args, call_id)
-            call = [next(numbers), call_id, data, now(), None]
-            hand_over((start, call))
-            if not sink.is_due:
-                sink.write_soon()
-            try:
-                message = run(view, args, call_id)
-            except BaseException as error:
-                self._end_failed(call, error)
-                raise
-            try:
-                size = len(measure(message.content))
-            except ValueError:  # the call has happened, whatever its output is
-                size = 0
-            hand_over((end, call, None, size, now()))
-            if not sink.is_due:
-                sink.write_soon()
-            return message
-
-        return recorded
-
-    def around_async(self, run: RunAsync) -> RunAsync:
-        """The same, awaited."""
-        name, sink, numbers, now = self._name, self._sink, self._numbers, monotonic
-        write, measure, start, end = self._write_arguments, self._measure, self._start_line, self._end_line
-        waiting = sink.waiting
-        hand_over = waiting.append
-
-        async def recorded(view: AsyncRunner, args: BaseModel, call_id: str | None = None, /) -> ToolMessage[Any, Any]:
-            try:
-                data = write(args)
-            except ValueError:
-                return await view._run(name, args, call_id)
-            if sink.is_stuck or (len(waiting) >= MAX_LINES and sink.is_full()) or len(data) > _MAX_WAITING_BYTES:
-                return await view._run(name, args, call_id)
-            call = [next(numbers), call_id, data, now(), None]
-            hand_over((start, call))
-            if not sink.is_due:
-                sink.write_soon()
-            try:
-                message = await run(view, args, call_id)
-            except BaseException as error:
-                self._end_failed(call, error)
-                raise
-            try:
-                size = len(measure(message.content))
-            except ValueError:  # the call has happened, whatever its output is
-                size = 0
-            hand_over((end, call, None, size, now()))
-            if not sink.is_due:
-                sink.write_soon()
-            return message
-
-        return recorded
-
-    def _end_failed(self, call: _Call, error: BaseException) -> None:
-        """Hands the ``end`` of a call over that raised: an interruption is a cancellation."""
-        outcome = json.dumps(error.code if isinstance(error, ToolkitError) else "TOOL_CANCELLED")
-        if isinstance(error, ToolFailed):
-            outcome += f',"reason":{json.dumps(error.reason)}'
-        self._sink.waiting.append((self._end_line, call, outcome.encode(), 0, monotonic()))
-        if not self._sink.is_due:
-            self._sink.write_soon()
-
-    # -- in the thread that writes ---------------------------------------------------------------------------------------
-
-    def _start_line(self, noted: tuple[Any, _Call]) -> bytes:
-        call = noted[1]
-        return b'{"event":"start",%b,"time":"%b",%b' % (self._describe(call), format_time(call[3]), self._session)
-
-    def _end_line(self, noted: tuple[Any, _Call, bytes | None, int, float]) -> bytes:
-        _, call, failure, size, ended = noted
-        outcome = b'"ok","output_bytes":%d' % size if failure is None else failure
-        text = call[4] or self._describe(call)
-        took = 1000 * (ended - call[3])
-        return b'{"event":"end",%b,"outcome":%b,"duration_ms":%.3f,"time":"%b",%b' % (
-            *(text, outcome, took, format_time(ended)),
-            self._session,
-        )
-
-    def _describe(self, call: _Call) -> bytes:
-        number, call_id, data = call[:3]
-        if not self._is_canonical:
-            data = canonical(self._log.without_secrets(self._name, from_json(data)))
-        shown = b"null" if call_id is None else write_record(self._log.bound({"": call_id}))[4:-1]
-        digest = sha256(data).hexdigest().encode()
-        call[4] = text = b'"call":"%b%04x","call_id":%b,%b,"arguments":"%b","arguments_bytes":%d' % (
-            *(self._random, number, shown, self._facts, digest),
-            len(data),
-        )
-        call[2] = b""
-        return text
-
-
-def _writer(model: type[BaseModel]) -> Callable[[Any], bytes]:
-    if issubclass(model, ToolModel):
-        return json_writer(model)
-    return partial(model.__pydantic_serializer__.to_json, by_alias=True, exclude_unset=True)
-
-
-def _write_output(content: object) -> bytes:
-    if not isinstance(content, BaseModel):
-        return b""
-    return content.__pydantic_serializer__.to_json(content, by_alias=True, exclude_unset=True)
-
-
-def _writes_canonical(model: type[BaseModel]) -> bool:
-    """Whether the arguments are written with their names in order, and each as in the canonical form: no fractions."""
-    names = [field.alias or name for name, field in model.model_fields.items()]
-    whole = not any(_may_be_fraction(field.annotation) for field in model.model_fields.values())
-    return whole and names == sorted(names) and holds_scalars(model)
-
-
-def _may_be_fraction(annotation: object) -> bool:
-    return annotation is float or any(map(_may_be_fraction, get_args(annotation)))
 
 
 # ----------------------------------------------------------------------------------------------------------------------

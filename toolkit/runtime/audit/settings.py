@@ -64,6 +64,10 @@ class AuditSink(Protocol):
         ...
 
 
+MakeRecord: TypeAlias = Callable[[], dict[str, Any]]
+"""Makes a record when it is stored."""
+
+
 class MustWait(Exception):
     """Raised by a ``check`` that allows no wait, and by a sink that the same thread is already appending to."""
 
