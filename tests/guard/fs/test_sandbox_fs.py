@@ -388,6 +388,6 @@ def test_no_operation_leaves_a_descriptor_behind(root: Path, resolver: ResolverN
 
 
 def test_what_outlives_its_module_at_the_end_of_the_program_is_closed_quietly(tmp_path: Path) -> None:
-    code = "import os; from toolkit.guard.files import place; kept = place.Descriptor(os.dup(0)); vars(place).clear(); del kept"
+    code = "import os; from toolkit.guard.files import handles; kept = handles.Descriptor(os.dup(0)); vars(handles).clear(); del kept"
 
     assert run([sys.executable, "-W", "error", "-c", code], tmp_path).stderr == ""

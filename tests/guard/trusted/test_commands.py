@@ -253,7 +253,7 @@ EXPOSED = """
 import logging, os, sys
 from toolkit.errors import ToolNotAllowed
 from toolkit.guard import ProcessGuard
-from toolkit.guard.process.kernel import tier
+from toolkit.guard.process import tier
 logging.basicConfig(format="%(message)s")
 workspace, sandbox, mode = sys.argv[1:]
 working = tier.probe

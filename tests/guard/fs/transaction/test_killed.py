@@ -96,7 +96,7 @@ HALF_WAY = """
 import sys
 from pathlib import Path
 from tests.guard.killed import kill, transact
-from toolkit.guard.files.transaction import step
+from toolkit.guard.files import transaction as step
 move = step.move_new
 step.move_new = lambda folder, old, *rest: kill() if old == "e.txt" else move(folder, old, *rest)
 transact(Path(sys.argv[1]))
