@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self, TypeVar, cast
 
 from toolkit.errors import ToolCancelled, ToolTimeout
-from toolkit.runtime import path as steps
+from toolkit.runtime import path
 from toolkit.runtime.approvals import Suspend
 from toolkit.runtime.output import ToolMessage
 from toolkit.runtime.path import await_and_release, run_and_release
@@ -135,7 +135,7 @@ class AsyncRunner(View):
                 if record is not None:
                     await record.finish_start(core.workers, signal)
                 if response is not None:
-                    message = steps.conclude(tool, response.content, ctx, call.repairs, answered_by="the approver")
+                    message = path.conclude(tool, response.content, ctx, call.repairs, answered_by="the approver")
                     return self._deliver(message, record)
             run = self._run_inline if inline else self._run_elsewhere
             if tool.turns is None:
@@ -145,7 +145,7 @@ class AsyncRunner(View):
                     value = await run(call, ctx, signal)
             if ctx._writer is not None:
                 await ctx._writer.finish_async()
-            message = steps.conclude(tool, value, ctx, call.repairs)
+            message = path.conclude(tool, value, ctx, call.repairs)
             return message if self._on_result is None and record is None else self._deliver(message, record)
         except BaseException as error:
             if inline:
@@ -158,10 +158,10 @@ class AsyncRunner(View):
                     why = "interrupted" if interrupted else "the task was cancelled"
                     record.end_failed(ToolCancelled(why), call.arguments)
                 raise
-            shown = steps.as_toolkit_error(error, tool.name)
+            shown = path.as_toolkit_error(error, tool.name)
             if record is not None:
                 record.end_failed(shown, call.arguments)
-            raise shown from steps.cause_of(error)
+            raise shown from path.cause_of(error)
 
     async def _run_inline(self, call: PreparedCall, ctx: ToolContext, signal: CallSignal) -> object:
         """The value of the handler, which runs in the caller's task."""
@@ -196,7 +196,7 @@ class AsyncRunner(View):
     async def _ask(self, call: PreparedCall, request: ApprovalRequest, signal: CallSignal) -> Answer:
         """Asks the approver; in a thread, because a sync one may wait for a person."""
         context, workers = self._core.context, self._core.workers
-        ask = partial(steps.ask, context.approver, request, signal)
+        ask = partial(path.ask, context.approver, request, signal)
         try:
             taken = await context.turn_to_ask.wait_async(signal)
             asking = context.turn_to_ask.lend(taken, lambda: workers.submit(ask))
@@ -211,10 +211,10 @@ class AsyncRunner(View):
                 return await self._off_loop(lambda: self._read_reply(reply, request, call))
             return reply
         except (ToolTimeout, ToolCancelled) as error:
-            steps.note_missing_answer(error)
+            path.note_missing_answer(error)
             raise
         except Exception as error:
-            raise steps.not_approved(request, error) from error
+            raise path.not_approved(request, error) from error
 
     async def _off_loop(self, work: Callable[[], T]) -> T:
         """The value of work that may block."""
@@ -273,7 +273,7 @@ class AsyncRunner(View):
                 await message.show_within_async(began + deadline - monotonic())
             return await message.to_result_async(call.id)
         except Exception as error:  # also of the tool's own text form
-            return steps.error_result(error, call.id, call.name)
+            return path.error_result(error, call.id, call.name)
 
     async def call_all(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
         """Runs calls in order; adjacent parallel ones run at the same time. A failure does not affect other results."""

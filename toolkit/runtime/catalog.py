@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from toolkit.errors import GenerationError
 from toolkit.guard.late_imports import remembered_file
 from toolkit.guard.policy.rule import HINTS, Hint, effective_hints
-from toolkit.runtime import path as steps
+from toolkit.runtime import path
 from toolkit.runtime.arguments import Reader
 from toolkit.runtime.output import MessageForm, NewMessage, ToolMessage
 from toolkit.runtime.workers import is_async
@@ -255,13 +255,13 @@ def parse_call(catalog: Catalog, call: ToolCall) -> ParsedCall[Any, Any]:
     """The call with validated arguments. The policy is not asked and nothing runs; raises as ``invoke`` does."""
     info = catalog.tools.get(call.name) if isinstance(call.name, str) else None
     if info is None:
-        raise steps.not_found(call.name, catalog.tools)
+        raise path.not_found(call.name, catalog.tools)
     reader = Reader(catalog.model(info, "Input"))
     tool = Tool(info, reader, reader)
     text = call.unread_text
-    arguments = steps.as_object(tool, call.arguments if text is None else text, is_text=text is not None)
+    arguments = path.as_object(tool, call.arguments if text is None else text, is_text=text is not None)
 
-    return ParsedCall(call.id, tool.name, steps.validate(tool, arguments)[0])
+    return ParsedCall(call.id, tool.name, path.validate(tool, arguments)[0])
 
 
 # ----------------------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from toolkit.errors import ToolNotAllowed
-from toolkit.runtime import path as steps
+from toolkit.runtime import path
 from toolkit.runtime.signatures import prompt_text
 from toolkit.runtime.toolkit import offered_tools, why_not_offered
 
@@ -52,7 +52,7 @@ class ToolTexts:
         """The name in the catalog; the error of a call if there is no such tool, or if no call of it can be allowed."""
         info = self._catalog.tools.get(self._catalog.aliases.get(name, name))
         if info is None:
-            raise steps.not_found(name, self._catalog.tools)
+            raise path.not_found(name, self._catalog.tools)
         reason = None if info.name in self._offered else why_not_offered(self._core, info)
         if reason is not None:
             raise ToolNotAllowed(reason, tool_name=info.name)

@@ -62,7 +62,7 @@ from toolkit.errors import SetupError
 from toolkit.guard.permission import Permission, Permissions
 from toolkit.guard.policy.preview import Preview
 from toolkit.inject import DependencyNode, DependencyScope, Given, Needs, annotation_of, depends_of, name_of
-from toolkit.runtime import path as steps
+from toolkit.runtime import path
 from toolkit.runtime.arguments import Reader
 from toolkit.runtime.catalog import Tool, ToolInfo
 from toolkit.runtime.context import ToolkitContext
@@ -967,7 +967,7 @@ def make_generated_handler(tool: FunctionTool[..., Any], *, own_output: bool) ->
         try:
             return tool.arguments.by_parameter(reader.from_wire(sent))
         except ValidationError as error:
-            raise steps.invalid_arguments(Tool(tool.info, reader, reader), error) from None
+            raise path.invalid_arguments(Tool(tool.info, reader, reader), error) from None
 
     def convert(value: Any) -> Any:
         return tool.output.as_generated(value)

@@ -1,7 +1,15 @@
-"""The steps of one call, as plain functions that the sync and the async runner share.
+"""The path of one call: what each of its stages does, as plain functions.
 
-In order: resolve the name, admit by name, ``as_object``, ``validate``, authorize (rules on what the call touches, then
-approval), run, ``conclude``.
+1. **resolve** the name: ``TOOL_NOT_FOUND``. A tool is prepared at its first call (``toolkit.Core``): what is the same for all
+   of its calls is decided then, and a call walks only the stages that can matter for it.
+2. **admit** by name, before the arguments are read, so that a forbidden tool reveals nothing: ``TOOL_NOT_ALLOWED``.
+3. **read** the arguments (``read_arguments``): a dict, the input model, or a model's JSON text.
+4. **authorize**, only if a rule or ``ask`` concerns the tool: what the call would touch is judged, and approved.
+5. **turn**, only if ``Concurrency`` limits the tool.
+6. **run** the handler with its dependencies; it sees a ``ToolContext`` that holds only what its permissions grant.
+7. **conclude**: check the output, make the message.
+
+``sync.Runner._run`` and ``async_.AsyncRunner._run`` drive these stages; every entry point starts there.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, overload
 from toolkit.errors import InternalError, InvalidArguments, SetupError, ToolNotFound
 from toolkit.guard.permission import ALL_PERMISSIONS, Permission
 from toolkit.guard.policy.policy import SecurityPolicy
-from toolkit.runtime import path as steps
+from toolkit.runtime import path
 from toolkit.runtime.arguments import Reader
 from toolkit.runtime.async_ import AsyncRunner
 from toolkit.runtime.catalog import Catalog, Tool, ToolInfo
@@ -178,7 +178,7 @@ def _error_result(error: Exception, call_id: str, tool_name: str, ctx: ToolConte
             raise error
         if isinstance(error, InternalError) and isinstance(error.__cause__, SetupError):
             error.message = f"the tool is not set up correctly: {error.__cause__}"
-    return steps.error_result(error, call_id, tool_name)
+    return path.error_result(error, call_id, tool_name)
 
 
 def _make_call(id: str, tool: CodeTool, arguments: str | Mapping[str, object]) -> ToolCall:
@@ -336,7 +336,7 @@ class ToolRegistry:
 
     def _unknown_result(self, name: str, ctx: ToolContext) -> ToolResult:
         with self._lock:
-            error: ToolNotFound = steps.not_found(name, self._tools)
+            error: ToolNotFound = path.not_found(name, self._tools)
         return ToolResult(call_id_of(ctx), str(name), "error", str(error))
 
     def _remember(self, result: ToolResult) -> ToolResult:
@@ -410,7 +410,7 @@ class RunnableTools(Sequence[RunnableTool], AsyncCloseable):
         try:
             result = execute(tool, arguments, self._context_of(tool, id))
         except Exception as error:  # from the caller's create_context
-            result = steps.error_result(error, id, tool.name)
+            result = path.error_result(error, id, tool.name)
         return self._report(result)
 
     async def _run_async(self, tool: AnyTool, arguments: Mapping[str, object] | str, call_id: str | None) -> ToolResult:
@@ -418,7 +418,7 @@ class RunnableTools(Sequence[RunnableTool], AsyncCloseable):
         try:
             result = await execute_async(tool, arguments, self._context_of(tool, id))
         except Exception as error:
-            result = steps.error_result(error, id, tool.name)
+            result = path.error_result(error, id, tool.name)
         return self._report(result)
 
     def _context_of(self, tool: AnyTool, call_id: str) -> ToolContext:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 from pydantic import BaseModel
 
 from toolkit.errors import ToolCancelled, ToolTimeout
-from toolkit.runtime import path as steps
+from toolkit.runtime import path
 from toolkit.runtime.path import await_and_release, run_and_release
 from toolkit.runtime.signals import NEVER, CallSignal, CancelSignal
 from toolkit.runtime.surface import OMIT
@@ -66,7 +66,7 @@ class Runner(View, Closeable):
             if call.request is not None or record is not None or options.answered is not None:
                 response = core.settle(call, self._find_answer(call, signal), ctx)
                 if response is not None:
-                    message = steps.conclude(tool, response.content, ctx, call.repairs, answered_by="the approver")
+                    message = path.conclude(tool, response.content, ctx, call.repairs, answered_by="the approver")
                     return self._deliver(message, record)
             run = self._run_inline if inline else self._run_elsewhere
             if tool.turns is None:
@@ -74,18 +74,18 @@ class Runner(View, Closeable):
             else:
                 with tool.turns.hold(tool.name, signal):
                     value = run(call, ctx, signal)
-            message = steps.conclude(tool, value, ctx, call.repairs)
+            message = path.conclude(tool, value, ctx, call.repairs)
             return message if self._on_result is None and record is None else self._deliver(message, record)
         except BaseException as error:
             if inline:
                 ctx._release(error)
             interrupted = is_interruption(error)
-            shown = ToolCancelled("interrupted") if interrupted else steps.as_toolkit_error(error, tool.name)
+            shown = ToolCancelled("interrupted") if interrupted else path.as_toolkit_error(error, tool.name)
             if record is not None:
                 record.end_failed(shown, call.arguments)
             if interrupted:
                 raise
-            raise shown from steps.cause_of(error)
+            raise shown from path.cause_of(error)
 
     def _run_inline(self, call: PreparedCall, ctx: ToolContext, signal: CallSignal) -> object:
         """The value of the handler, which runs in the caller's thread."""
@@ -117,7 +117,7 @@ class Runner(View, Closeable):
     def _ask(self, call: PreparedCall, request: ApprovalRequest, signal: CallSignal) -> Answer:
         """Asks the approver; in another thread if the call can end before it answers. Waits for an async one."""
         context, workers = self._core.context, self._core.workers
-        ask = partial(steps.ask, context.approver, request, signal)
+        ask = partial(path.ask, context.approver, request, signal)
         try:
             if self._options.is_limited:
                 taken = context.turn_to_ask.wait(signal)
@@ -131,10 +131,10 @@ class Runner(View, Closeable):
                 answer = wait_for_handler(*self._submit_to_loop(answer), signal)
             return self._read_reply(cast("Reply", answer), request, call)  # `settle` refuses anything else
         except (ToolTimeout, ToolCancelled) as error:
-            steps.note_missing_answer(error)
+            path.note_missing_answer(error)
             raise
         except Exception as error:
-            raise steps.not_approved(request, error) from error
+            raise path.not_approved(request, error) from error
 
     def _await_in_loop(self, work: Awaitable[T]) -> T:
         return self._submit_to_loop(work)[0].result()
@@ -203,7 +203,7 @@ class Runner(View, Closeable):
                 message.show_within(began + deadline - monotonic())
             return message.to_result(call.id)
         except Exception as error:  # also of the tool's own text form
-            return steps.error_result(error, call.id, call.name)
+            return path.error_result(error, call.id, call.name)
 
     def call_all(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
         """Runs calls in order; adjacent parallel ones run at the same time. A failure does not affect other results.

@@ -19,7 +19,7 @@ from pydantic import BaseModel
 from toolkit.errors import PolicyError, SetupError, ToolFailed, ToolNotAllowed, nearest
 from toolkit.guard.late_imports import guard_imports
 from toolkit.inject import DependencyScope, Given, Planner
-from toolkit.runtime import path as steps
+from toolkit.runtime import path
 from toolkit.runtime.catalog import NO_SANDBOX, Catalog, Tool, ToolInfo
 from toolkit.runtime.context import ToolkitContext, check_deadline
 from toolkit.runtime.guards import Guards
@@ -318,21 +318,21 @@ class Core:
             call.record = self.audit.begin(name, call_id, origin)
         try:
             if self.resources.is_closed:
-                raise steps.closed(name)
+                raise path.closed(name)
             call.tool = tool = self.resolve(name)
             if tool.refusal is not None:
-                raise steps.not_admitted(tool)
-            call.arguments, call.repairs = steps.read_arguments(tool, arguments, is_text=is_text)
+                raise path.not_admitted(tool)
+            call.arguments, call.repairs = path.read_arguments(tool, arguments, is_text=is_text)
             if tool.always is not None:
                 call.verdict = tool.always
             else:
                 self._authorize(call, call_id)
             if tool.handler is None:
-                raise steps.no_handler(tool)
+                raise path.no_handler(tool)
             call.handler = tool.handler
         except BaseException as error:
             # An OSError: for example no descriptor is left to import what the call needs.
-            failed = steps.as_toolkit_error(error, name) if isinstance(error, OSError) else error
+            failed = path.as_toolkit_error(error, name) if isinstance(error, OSError) else error
             if call.record is not None:
                 call.record.end_failed(failed, arguments)
             if failed is error:
@@ -365,17 +365,17 @@ class Core:
         try:
             preview = preview_call(tool, args, ToolContext()._open(before_approval(tool), self, call_id))
         except BaseException as error:
-            steps.reraise(error, tool.name)
+            path.reraise(error, tool.name)
         places = locate_paths(tool.preview_fs, preview)
         call.verdict = verdict = self._judge(tool, preview, places)
         if verdict.decision == "allow":
             return
         if verdict.decision == "deny" or self.context.approver is None:
-            raise steps.not_allowed(tool.name, verdict)
+            raise path.not_allowed(tool.name, verdict)
         try:
             preview = preview.with_diff()
         except BaseException as error:
-            steps.reraise(error, tool.name)
+            path.reraise(error, tool.name)
         from toolkit.runtime.approvals import request_approval
 
         call.places = places
@@ -410,12 +410,12 @@ class Core:
             return request.arguments, call.places
         if isinstance(answer, Edit):
             check_unchanged(request, tool.preview_fs)  # who edits has seen the files as they were
-            args, _ = steps.validate(tool, steps.as_object(tool, answer.arguments, is_text=False))
+            args, _ = path.validate(tool, path.as_object(tool, answer.arguments, is_text=False))
             preview = preview_call(tool, args, ToolContext()._open(before_approval(tool), self, request.call_id))
             places = locate_paths(tool.preview_fs, preview)
             verdict = self.policy.judge(tool.name, tool.info.required, preview, places)
             if verdict.decision == "deny":
-                raise steps.not_allowed(tool.name, verdict)
+                raise path.not_allowed(tool.name, verdict)
             return args, places
         if isinstance(answer, Deny):
             raise denial(request, answer)
@@ -428,7 +428,7 @@ class Core:
     def _explain(self, name: str, arguments: Mapping[str, Any]) -> Verdict:
         """The verdict on a call, for ``policy.explain``."""
         tool = self.resolve(name)
-        args, _ = steps.validate(tool, steps.as_object(tool, arguments, is_text=False))
+        args, _ = path.validate(tool, path.as_object(tool, arguments, is_text=False))
         preview = preview_call(tool, args, ToolContext()._open(before_approval(tool), self))
         places = locate_paths(tool.preview_fs, preview)
         verdict = self._judge(tool, preview, places)
@@ -442,7 +442,7 @@ class Core:
         if info is None:
             original = self.catalog.aliases.get(name) if isinstance(name, str) else None
             if original is None:
-                raise steps.not_found(name, self.catalog.tools)
+                raise path.not_found(name, self.catalog.tools)
             return self.resolve(original)
         refusal, always = self.admission(info)
         parts = self.handlers.get(name)
@@ -536,7 +536,7 @@ class Core:
         verdict = self.policy.admit(info.name, info.required)
         may_be_asked = self.context.approver is not None
         if verdict is not None and (verdict.decision == "deny" or verdict.decision == "ask" and not may_be_asked):
-            return steps.not_allowed(info.name, verdict).message, None
+            return path.not_allowed(info.name, verdict).message, None
         # Last, because finding the sandbox of this machine starts a process.
         if (
             "execute" in info.required

@@ -20,7 +20,7 @@ from toolkit.errors import InvalidArguments, ToolNotAllowed
 from toolkit.guard.process.guard import ProcessGuard
 from toolkit.guard.process.limits import CommandLimits
 from toolkit.guard.process.program import SYSTEM, is_below
-from toolkit.runtime import path as steps
+from toolkit.runtime import path
 from toolkit.runtime.programs.check import Checkers
 from toolkit.runtime.programs.frames import MAX_BODY
 from toolkit.runtime.programs.gate import ALLOWED_IMPORTS, ToolUse, parse_program
@@ -103,7 +103,7 @@ class Programs:
     ) -> ProgramResult:
         """Judges a program and, if nothing is wrong with it, runs it."""
         if core.resources.is_closed:
-            raise steps.closed(RUN_PROGRAM)
+            raise path.closed(RUN_PROGRAM)
         if "execute" not in self._context.permissions:
             raise ToolNotAllowed("programs need the permission 'execute', which this context does not grant")
         data = _read_inputs(inputs)
@@ -182,7 +182,7 @@ class Programs:
             if tool.refusal is not None:
                 found.append(ProgramError(use.line, use.column, tool.refusal, "policy"))
             elif tool.handler is None:
-                found.append(ProgramError(use.line, use.column, steps.no_handler(tool).message, "policy"))
+                found.append(ProgramError(use.line, use.column, path.no_handler(tool).message, "policy"))
         return found
 
     def _record(
