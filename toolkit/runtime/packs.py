@@ -120,7 +120,8 @@ class HandlerParts(Generic[P, R]):
     text: Callable[[Any], str] | None = None
     """The output as the model reads it; JSON if not given."""
     preview: Callable[[Any, ToolContext], Preview] | None = None
-    """What a call would touch; the spec's ``x-resource`` marks are used if not given."""
+    """What a call would touch; the spec's ``x-resource`` marks are used if not given. It runs before the policy decides, so
+    do not raise: the error could show a refused caller what is in a file."""
     sandboxed: bool = True
     """False where what the handler starts has no sandbox because its pack opted out of it."""
     keeps_output: bool = True

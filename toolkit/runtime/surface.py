@@ -63,6 +63,7 @@ def send_only_given(tools: type[ToolsT]) -> type[ToolsT]:
 
     The signatures show the defaults of the spec to people and type checkers. When a method is called, every argument that was
     not given is ``OMIT`` instead, so defaults are applied in one place: by the tool's input model.
+    Its ``model_fields_set`` then says what was given, and packs send only that.
     """
     initialize: Any = tools.__init__
 
