@@ -1,4 +1,4 @@
-"""Packs of handlers, and the other things that can join a toolkit."""
+"""Packs: handlers with their parts, and whatever else can join a toolkit; how packs are found, joined and loaded late."""
 
 from __future__ import annotations
 
