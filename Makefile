@@ -60,7 +60,7 @@ fuzz: $(FUZZ_READY) ## look for inputs that break a property: models step by ste
 	$(BIN)/pytest --quiet -n 2 --everything tests/fuzz
 	PYTHONPATH=$(FUZZ_PACKAGES) $(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS)
 
-mutants: $(READY) ## small changes of our code that a test should notice, a sample by a fixed seed; prints those that none did
+mutants: $(READY) ## change our code in small ways (a fixed sample), and print the changes that no test notices
 	$(BIN)/python -m tests.mutants
 
 corpus: $(READY) ## all shared specs generated, imported, called and type-checked, as a table (half an hour)
@@ -70,7 +70,7 @@ generate: $(READY) ## make generated/ from the specs of the built-in tools
 	$(BIN)/toolkit generate
 	$(BIN)/toolkit generate --project tests/downstream
 
-check-generated: $(READY) ## fail with a diff if generated/ is not what the specs give
+check-generated: $(READY) ## fail with a diff if generated/ differs from what the specs generate
 	$(BIN)/toolkit check
 	$(BIN)/toolkit check --project tests/downstream
 
@@ -82,13 +82,13 @@ lint: $(READY) ## ruff over our code, toolkit lint over our specs
 	$(BIN)/ruff format --quiet --check .
 	$(BIN)/toolkit lint
 
-bench: $(BENCH_READY) ## what calls, imports, generation, commands and searches cost, beside the peers (minutes)
+bench: $(BENCH_READY) ## what calls, imports, generation, commands and searches cost, next to the peers (minutes)
 	$(BENCH) --json $(BENCH_RUN) --plots $(dir $(BENCH_RUN))
 
-bench-check: $(BENCH_READY) ## measure, and fail if a ratio got worse than the committed one
+bench-check: $(BENCH_READY) ## measure, and fail if a ratio got worse than the baseline
 	$(BENCH) --json $(BENCH_RUN) --check
 
-bench-keep: $(BENCH_READY) ## commit to the last run of make bench: baseline.json, docs/speed.md, its plots, docs/comparison.md
+bench-keep: $(BENCH_READY) ## save the last benchmark run as the baseline: baseline.json, docs/speed.md, its plots, docs/comparison.md
 	$(BENCH) --from $(BENCH_RUN) --keep
 
 stress: $(READY) ## an hour's worth of calls, kills and processes at once: what is lost and leaked, into docs/reliability.md (minutes)

@@ -1,4 +1,6 @@
-"""Plans what a function needs: a graph of factories, with overrides applied and cycles refused."""
+"""Dependencies of handlers: how they are declared, the plan of what each handler needs (overrides applied, cycles refused),
+and the scopes that make and close them.
+"""
 
 from __future__ import annotations
 

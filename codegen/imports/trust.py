@@ -144,7 +144,8 @@ class UntrustedImport:
 
 
 TrustDecision: TypeAlias = Callable[[Sequence[UntrustedImport]], None]
-"""Returns to confirm all of these imports from now on; raises ``SetupError`` to refuse."""
+"""Returns to confirm all of these imports from now on; raises ``SetupError`` to refuse. Callers must always pass one, so no
+program confirms anything by accident."""
 
 
 def accept_configured(untrusted: Sequence[UntrustedImport]) -> None:

@@ -299,6 +299,9 @@ def _invoke(rows: Sequence[Row], names: FacadeNames, message: str, flavour: Flav
 
     Mypy reports the first, which is there for that only (see ``NameOfNoTool``). Pyright reports the last of those that
     have only wrong arguments, and completes keys from it: that of the named tool; with an unknown name, the dynamic one.
+
+    Pyright compares a call with every overload, so a thousand tools make it slow. One generic overload would be no way out:
+    it turns ``invoke(name, json.loads(text))`` into a ``ToolMessage[Any, Any]`` for mypy. Use a profile, or the methods.
     """
     dynamic = f"{flavour.define} invoke(self, name: str, args: JsonObjectForUnknownName) -> {message}:"
     doc = '            """Runs a tool by name: resolve, policy, validate, run, message. Raises `ToolkitError`."""'

@@ -1,4 +1,8 @@
-"""The profiles of a package: which tools each may ever call, and the policy that says so at run time."""
+"""The profiles of a package: which tools each may ever call, and the policy that says so at run time.
+
+A profile has toolkit classes of its own, because a subclass would inherit the overloads of all tools. Its policy is written
+into the package, so types and run time agree, and a context can only narrow it (``NarrowedPolicy``).
+"""
 
 from __future__ import annotations
 

@@ -302,6 +302,8 @@ _OF_PARTS: Final = ("items", "additionalProperties")
 def _refines(siblings: Schema, branch: Schema) -> bool:
     """Whether a branch says more about the type than the keywords next to its union; both are without references.
 
+    Branches that only require names do not: they would become classes with the same fields.
+
     >>> _refines({"type": "object"}, {"properties": {"kind": {"const": "a"}}})
     True
     >>> _refines({"type": "object"}, {"required": ["a"]})

@@ -29,7 +29,10 @@ from toolkit.schema.keywords import (
 
 
 class Loss(StrEnum):
-    """Why a type says less than its schema. The values name the reasons in reports."""
+    """Why a type says less than its schema; ``lint`` reports each. The values name the reasons in reports.
+
+    Without one of these, a field is ``Any`` only where its schema says nothing: ``tests/corpus/static_meaning.py`` proves it.
+    """
 
     NO_TYPE = "keywords without a type"
     ONLY_CHECKED = "keywords that are only checked"

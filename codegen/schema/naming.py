@@ -7,7 +7,8 @@ Where a property holds one of several objects without such words, a property tel
 
 If two types have one word, the one that is closer to the root keeps it, and the other one gets the words of the places
 around it, as many as are needed (``SortRange``). So a type that is added deeper or later does not rename another one. Only
-where no place differs, numbers do it. A name depends on this document alone.
+where no place differs, numbers do it. A name depends on this document alone: input and output share no class, so a change of
+one never renames types of the other.
 """
 
 from __future__ import annotations

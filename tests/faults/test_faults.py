@@ -16,7 +16,7 @@ from tests.projects import REPOSITORY
 
 FAULTS = ("ENOSPC", "EIO", "EMFILE", "EINTR")
 RECOVERED = ("patch", "generate")
-"""What the next start finishes or undoes, as ARCHITECTURE.md says. All others leave nothing half done at any moment."""
+"""What the next start finishes or undoes, as ``transaction.py`` and ``package/write.py`` say. All others leave nothing half done at any moment."""
 
 
 def outcomes(base: Path, operation: str, faults: str, which: str) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from tests.projects import REPOSITORY
 
 MAX_MODULES, MAX_FOLDERS, MAX_LEVELS = 350, 45, 3
+MAX_MAP_BYTES = 10_000
 SHARED_ON_PURPOSE = {"Accumulator"}
 """Every provider's stream has one."""
 
@@ -28,6 +29,14 @@ def test_the_house_stays_small_enough_for_one_head() -> None:
     assert len(files) <= MAX_MODULES
     assert len(folders) <= MAX_FOLDERS
     assert [folder for folder in folders if len(folder.parts) > MAX_LEVELS + 1] == []
+
+
+def test_the_map_fits_one_page_and_names_every_folder() -> None:
+    page = (REPOSITORY / "ARCHITECTURE.md").read_text()
+    assert len(page.encode()) <= MAX_MAP_BYTES
+    folders = {file.parent.relative_to(REPOSITORY) for file in product_files()}
+    listed = [folder for folder in folders if folder.parts[1:2] not in (("adapters",), ("builtin",))]
+    assert [folder.as_posix() for folder in listed if f"{folder.name}/" not in page] == []
 
 
 def test_no_two_classes_share_a_name() -> None:

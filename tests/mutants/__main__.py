@@ -17,20 +17,20 @@ from typing import Final
 from tests.mutants.mutate import Mutant, mutate, places
 from tests.projects import REPOSITORY
 
-# For each part: the modules, and the tests that should notice a change of them.
+# For each part: a pattern of its modules, and the tests that should notice a change of them.
 PARTS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     "functions": (
-        "toolkit/runtime/functions",
+        "toolkit/runtime/functions.py",
         tuple(f"tests/runtime/test_{name}.py" for name in ("define_tool", "code_first_calls", "standalone", "registry", "lazy_tools", "tool_methods", "own_classes")),
     ),
     "call": (
-        "toolkit/runtime/call",
+        "toolkit/runtime/path.py",
         tuple(f"tests/runtime/test_{name}.py" for name in ("call_path", "coerce", "approval", "argument_text", "direct_calls", "shared_policy", "audit")),
     ),
-    "policy": ("toolkit/guard/policy", ("tests/guard/policy", "tests/fuzz")),
-    "wire": ("toolkit/wire", ("tests/wire", "tests/adapters/test_answers.py", "tests/adapters/test_events.py")),
-    "adapters": ("toolkit/adapters", ("tests/adapters",)),
-    "builtin": ("toolkit/builtin", ("tests/builtin", "tests/fuzz")),
+    "policy": ("toolkit/guard/policy/*.py", ("tests/guard/policy", "tests/fuzz")),
+    "wire": ("toolkit/wire/*.py", ("tests/wire", "tests/adapters/test_answers.py", "tests/adapters/test_events.py")),
+    "adapters": ("toolkit/adapters/**/*.py", ("tests/adapters",)),
+    "builtin": ("toolkit/builtin/**/*.py", ("tests/builtin", "tests/fuzz")),
 }  # fmt: skip
 SEED: Final = 18
 SECONDS: Final = 300
@@ -38,8 +38,8 @@ SECONDS: Final = 300
 
 
 def sample(part: str, count: int) -> list[tuple[Path, Mutant]]:
-    folder = REPOSITORY / PARTS[part][0]
-    every = [(file, place) for file in sorted(folder.rglob("*.py")) for place in places(file.read_text())]
+    modules = sorted(REPOSITORY.glob(PARTS[part][0]))
+    every = [(file, place) for file in modules for place in places(file.read_text())]
     chosen = random.Random(f"{SEED} {part}").sample(every, min(count, len(every)))
     return [(file, mutate(file.read_text(), place)) for file, place in chosen]
 

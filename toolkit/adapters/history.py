@@ -69,8 +69,8 @@ def repair_history(messages: Sequence[ChatMessage]) -> RepairedHistory:
     """Moves results to their calls, adds an error for each lost one, and drops results without a call.
 
     Calls with the same id get distinct ones, also across turns, and their results with them; what is added to a conversation
-    later changes no id before it. Blank texts are dropped. If the assistant speaks first, a line of the user is put before
-    it. No other text of users and models is dropped or moved.
+    later changes no id before it, so prompt caches stay valid. Blank texts are dropped. If the assistant speaks first, a line
+    of the user is put before it. No other text of users and models is dropped or moved.
 
     >>> from toolkit import TextMessage, ToolCall, ToolResult, ToolResultMessage
     >>> from toolkit.wire import AssistantToolCallMessage

@@ -1,6 +1,6 @@
 """How every command prints: text for people, JSON for scripts, errors with their exit codes, questions, progress.
 
-On a terminal there are colours and tables, elsewhere plain text (``style.takes_colour``).
+On a terminal there are colours and tables, elsewhere plain text (``takes_colour``).
 
 Promise: what acts on a terminal instead of being shown (escape sequences, bidi overrides, invisible characters) is printed as
 an escape, whoever wrote it: a spec, a server, a file name, an exception. JSON stays equal JSON. Commands print only through

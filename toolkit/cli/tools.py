@@ -1,4 +1,4 @@
-"""``toolkit tools``: one line for each tool of a generated package."""
+"""``toolkit tools | describe | invoke``: the tools of a generated package, listed, described and run."""
 
 from __future__ import annotations
 

@@ -2,6 +2,9 @@
 
 Everything happens in the thread that reads the results, when it asks for the next one. Only a cancellation comes from
 elsewhere.
+
+A worker that is gone, or later than ``grace``, is replaced. Its calls are sent again, each alone on a worker, so a call that
+crashes workers is isolated. The new worker runs one only if the tool's spec says that it may be repeated.
 """
 
 from __future__ import annotations

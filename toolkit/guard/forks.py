@@ -3,6 +3,8 @@
 In the child only the thread that forked goes on: a lock that another one held stays locked, and descriptors lead to
 processes that belong to the parent. So everything that has such things says here how it starts again. The child then has
 fork servers, servers and threads of its own; what belongs to the parent, it neither uses nor ends.
+
+Nothing takes a lock before the fork (except while a spare interpreter starts): the thread waiting for the fork might hold it.
 """
 
 from __future__ import annotations

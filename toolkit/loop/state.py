@@ -162,7 +162,7 @@ class RunState:
     # -- what has happened ---------------------------------------------------------------------------------------------
 
     def add_answer(self, result: QueryResult) -> None:
-        """Adds an answer of the model; raises if the conversation cannot go on with it."""
+        """Adds an answer of the model; raises for one that cannot be used, and leaves it out so that you can run again."""
         self._tokens += (result.usage.input_tokens or 0) + (result.usage.output_tokens or 0)
         before = self.conversation
         self.conversation = replace(before, turns=before.turns + 1, usage=_sum(before.usage, result.usage))

@@ -1,4 +1,6 @@
-"""Finds what Python reads as JSON although JSON cannot express it: NaN and infinite numbers, and ``1e999``."""
+"""What packs of every kind do with an answer: find what JSON cannot express (NaN, infinite numbers, ``1e999``), redact the
+values of secret variables, and attach media.
+"""
 
 from __future__ import annotations
 

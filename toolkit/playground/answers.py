@@ -1,4 +1,6 @@
-"""The catalog: what each tool is, and whether the policy may allow a call of it."""
+"""What the page shows, as JSON: the tools and what the policy says about them, results, the Python code of a call, the audit
+log as a timeline, and what definitions cost.
+"""
 
 from __future__ import annotations
 

@@ -269,7 +269,11 @@ MAX_SHOWN: Final = 200_000
 
 
 class ApprovalDesk:
-    """The approver of the playground's toolkit."""
+    """The approver of the playground's toolkit.
+
+    A waiting approver does not see its call's signal, so the desk listens to it. It finds the call by a context variable,
+    because a program's calls have ids of their own.
+    """
 
     def __init__(self) -> None:
         self._pending: Final[dict[str, asyncio.Future[Answer]]] = {}

@@ -1,4 +1,4 @@
-"""Reads what the page sends: JSON with a limit of size and time; anything else is refused in one sentence."""
+"""The page's HTTP: its files, the headers of every response, JSON to it, and bounded JSON from it."""
 
 from __future__ import annotations
 

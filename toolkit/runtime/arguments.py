@@ -211,7 +211,7 @@ class Reader:
         return checked
 
     def _content_of(self, value: BaseModel) -> dict[str, Any]:
-        """The given fields of an instance by their names on the wire, and its extra properties."""
+        """The given fields and extra properties of an instance, by their names on the wire. Nested instances are trusted."""
         fields, given, names = value.__dict__, value.__pydantic_fields_set__, self._wire_names
         content = fields
         if not given.issuperset(fields):

@@ -1,4 +1,4 @@
-"""The catalog of a generated package: one row per tool, and where its models and schemas are."""
+"""The catalog of a generated package: one row per tool, where its models and schemas are, and model calls parsed by it."""
 
 from __future__ import annotations
 

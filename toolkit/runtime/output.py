@@ -1,4 +1,7 @@
-"""The result of a call. A union of results narrows by ``.name``."""
+"""The result of a call: its typed content, the text that a model reads, and the ref of what that text leaves out.
+
+A union of results narrows by ``.name``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packs of handlers, and the other things that can join a toolkit."""
+"""Packs: handlers with their parts, and whatever else can join a toolkit; how packs are found, joined and loaded late."""
 
 from __future__ import annotations
 
@@ -120,7 +120,8 @@ class HandlerParts(Generic[P, R]):
     text: Callable[[Any], str] | None = None
     """The output as the model reads it; JSON if not given."""
     preview: Callable[[Any, ToolContext], Preview] | None = None
-    """What a call would touch; the spec's ``x-resource`` marks are used if not given."""
+    """What a call would touch; the spec's ``x-resource`` marks are used if not given. It runs before the policy decides, so
+    do not raise: the error could show a refused caller what is in a file."""
     sandboxed: bool = True
     """False where what the handler starts has no sandbox because its pack opted out of it."""
     keeps_output: bool = True

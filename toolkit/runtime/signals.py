@@ -115,7 +115,7 @@ class CallSignal:
             raise error
 
     def refuse_late(self) -> None:
-        """Raises if the handler ended, but after its deadline."""
+        """Raises if the handler ended after its deadline: a late result is a timeout, whatever it is."""
         error = self.error()
         if isinstance(error, ToolTimeout):
             error.details["abandoned"] = False

@@ -726,6 +726,9 @@ def _common(types: list[str]) -> str:
 #
 # Whatever is not for the program has a name with an underscore, so that a program that uses ``Any`` or ``date`` without an
 # import is refused. Types are written through modules: a field named ``list`` would hide ``list`` from the fields below it.
+#
+# The generated package is not read: it declares every tool and imports pydantic, which makes a check ten times as slow, and
+# the sandbox would have to show it.
 
 _HEAD: Final = """from __future__ import annotations
 import builtins as _b, datetime as _d, typing as _t, uuid as _u

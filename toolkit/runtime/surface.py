@@ -1,7 +1,8 @@
-"""What each tool takes and returns, as a table of types. Generated packages hold one for each toolkit class.
+"""What generated toolkit classes are declared with: a table of what each tool takes and returns, ``OMIT``, and the names that
+checkers show when a call fits no tool.
 
-Only the mypy plugin ``toolkit.mypy`` reads it: with the plugin, the attribute `invoke` of a toolkit is an `Invoke` of its
-table, so mypy looks up one tool instead of comparing a call with an overload for every tool. Nothing here runs.
+Only the mypy plugin ``toolkit.mypy`` reads the table: with the plugin, the attribute `invoke` of a toolkit is an `Invoke` of
+its table, so mypy looks up one tool instead of comparing a call with an overload for every tool.
 """
 
 from __future__ import annotations
@@ -63,6 +64,7 @@ def send_only_given(tools: type[ToolsT]) -> type[ToolsT]:
 
     The signatures show the defaults of the spec to people and type checkers. When a method is called, every argument that was
     not given is ``OMIT`` instead, so defaults are applied in one place: by the tool's input model.
+    Its ``model_fields_set`` then says what was given, and packs send only that.
     """
     initialize: Any = tools.__init__
 

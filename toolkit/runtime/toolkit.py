@@ -790,7 +790,8 @@ class View:
     def with_options(self, *, deadline: float | None = None, signal: CancelSignal | None = None) -> Self:
         """A view of this toolkit whose calls have a deadline in seconds or can be cancelled; other options stay.
 
-        The view shares everything with its toolkit: closing one closes the other.
+        The view shares everything with its toolkit: closing one closes the other. These are not parameters of ``invoke``,
+        because a tool may have arguments of the same names.
         """
         check_deadline(deadline)
         options = self._options

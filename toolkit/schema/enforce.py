@@ -1,5 +1,7 @@
 """Checks what types cannot express, with the JSON Schema from which the model was generated.
 
+A model's types accept at least what its schema accepts. Where they would accept more (``not``, ``if``, some ``allOf``), its
+class carries the schema as ``__enforced__``, which is checked after the types, on the wire form. Other classes pay nothing.
 The validator is jsonschema-rs: patterns take linear time, nothing is downloaded, messages do not repeat values.
 """
 

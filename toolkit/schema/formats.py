@@ -4,7 +4,8 @@ A package generated with ``formats = "rich"`` uses them. A field of format ``dat
 read from stays with it, because ``2026-01-01T00:00:00Z`` and ``2026-01-01T00:00:00.000+00:00`` are one moment and two texts.
 
 A text that is not of its format is refused. A value from Python is accepted if it can be written in the format. Dumps always
-hold the text, so that they are what the JSON Schema describes.
+hold the text, so that they are what the JSON Schema describes. A format whose Python type cannot hold all of its texts, such
+as ``duration``, has no rich type.
 
 >>> from pydantic import TypeAdapter
 >>> moment = TypeAdapter(WireDateTime).validate_python("2026-01-01T08:00:00.50Z")

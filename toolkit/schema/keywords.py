@@ -1,6 +1,8 @@
-"""The keywords of JSON Schema, draft-04 to 2020-12: which hold schemas, which can refuse a value, and of which type.
+"""JSON Schema, draft-04 to 2020-12, as data: keywords, types, pointers, references and patterns; walking a schema, and its
+outline for people.
 
-Everything that walks, merges or judges schemas builds on these tables. A keyword in none of them is an annotation.
+The tables of keywords say which hold schemas, and which can refuse a value of which type. A keyword in none of them is an
+annotation.
 """
 
 from __future__ import annotations

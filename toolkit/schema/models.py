@@ -1,4 +1,4 @@
-"""The base classes of generated models, and the types of fields that plain types cannot express."""
+"""The base classes of generated models, fields that plain types cannot express, and the same exactness for your own types."""
 
 from __future__ import annotations
 

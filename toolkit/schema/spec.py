@@ -1,4 +1,4 @@
-"""One tool spec as plain data, the same whether it was written in YAML or in JSON."""
+"""One tool spec as plain data, the same whether it was written in YAML or in JSON: names, descriptions, limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs an ASGI application until the process is told to stop."""
+"""HTTP around an ASGI application: where it listens, the gate before every request, health and metrics, and how it stops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The MCP server: which requests it answers, and with what."""
+"""The MCP server: the requests it answers, what people answered it, and the log messages it sends to clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A toolkit for each session of a client: what one session keeps (long outputs, todos), no other can read."""
+"""A toolkit for each client session: no other session can read what it keeps (long outputs, todos).
+
+Also the clients themselves: what they are sent outside the answers to their requests.
+"""
 
 from __future__ import annotations
 

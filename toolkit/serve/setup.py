@@ -1,4 +1,4 @@
-"""The tools that are served, and how a toolkit over them is made for one session."""
+"""What is served: presets and policy files, the tools, a toolkit over them for each session, and what processes share."""
 
 from __future__ import annotations
 

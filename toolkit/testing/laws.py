@@ -1,4 +1,6 @@
-"""Laws of what an adapter writes: messages, tools and choices survive the way to the provider and back."""
+"""The laws of adapters: what they write survives the round trip, what they read has the right types, and a wrong type in an
+answer is an error, never an exception.
+"""
 
 from __future__ import annotations
 

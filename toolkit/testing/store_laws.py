@@ -1,4 +1,4 @@
-"""What every output cache must do."""
+"""What every store must do: output caches, suspended approvals, write locks and todo lists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model's request to run a tool."""
+"""A model's request to run a tool, and its result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The description of a tool that a model gets."""
+"""What a model is given besides messages: tool definitions, whether it must call one, and the schema of its answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One request to a model and its answer, for any provider."""
+"""One request to a model, for any provider: its options, its answer, whole or streamed, and the conversation around it."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ Memory stays flat: only one block is held at a time, and no more of a matching l
 
 >>> from toolkit.builtin.search.regex import compile
 >>> search = Search(compile("b"), after=1)
->>> [(hit.line, hit.text, hit.after) for hit in search.hits([b"a\nb", b"c\r\nd\n"])]
+>>> [(hit.line, hit.text, hit.after) for hit in search.hits([b"a\\nb", b"c\\r\\nd\\n"])]
 [(2, 'bc', ['d'])]
 """
 

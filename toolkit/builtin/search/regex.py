@@ -7,7 +7,7 @@ contains. A pattern never matches across a line feed.
 >>> matcher = compile("err(or)?: .*full", ignore_case=True)
 >>> matcher.matches("Error: disk FULL")
 True
->>> block = b"ok\nerror: full\nerr: pipe\n"
+>>> block = b"ok\\nerror: full\\nerr: pipe\\n"
 >>> [block[start:end] for start, end in matcher.spans(block)]
 [b'error: full']
 """

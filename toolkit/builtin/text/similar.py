@@ -1,4 +1,7 @@
-"""How similar two texts are, and which parts of a file are most similar to a given text, with bounded work."""
+"""How similar two texts are, and which parts of a file are most similar to a given text, with bounded work.
+
+``difflib`` is not used because it is quadratic on repetitive text.
+"""
 
 from __future__ import annotations
 

@@ -5,6 +5,9 @@ headers and the decoded body are bounded; so is memory, by a small multiple of `
 environment and nothing is kept between calls: no proxies, no cookies, no stored credentials.
 
 Not stopped: what the server does with the URL, and what the response contains.
+
+HTTP is the standard library's, over our own connection: an HTTP client would look names up and connect by itself, and would
+be one more dependency to audit.
 """
 
 from __future__ import annotations

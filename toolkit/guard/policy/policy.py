@@ -248,7 +248,7 @@ class SecurityPolicy(Generic[NameT]):
         return name in self._must_be_named
 
     def require_names(self, tools: Iterable[str]) -> None:
-        """Only what names these tools allows them from now on."""
+        """Only what names these tools allows them from now on: an old ``default="allow"`` must not switch on what is new."""
         self._must_be_named = self._must_be_named.union(tools)
         self._sorted_rules = {}
 

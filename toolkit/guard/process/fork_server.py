@@ -252,8 +252,8 @@ class _ForkStarter:
 class _NamespaceStarter(_ForkStarter):
     """The full tier, built by ourselves: supervisors are clones of this process in new namespaces.
 
-    Making these takes half of the time that a short command needs. So a spare one is made when a command has ended, and
-    waits for the next request.
+    Making these takes half of the time that a short command needs. So a spare one is made when a command has ended, never
+    while one runs, and waits for the next request. It holds nothing of any command.
     """
 
     def __init__(self, setup: Setup, workspace_fd: int, server: int) -> None:

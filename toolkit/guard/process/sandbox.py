@@ -147,7 +147,8 @@ class Sandbox:
     def reading(self, roots: Sequence[str], path: Sequence[str]) -> Sandbox:
         """A sandbox of the same workspace whose commands also read ``roots``, and find programs in ``path`` first.
 
-        It has a fork server of its own, and is closed on its own.
+        It has a fork server of its own, because roots are fixed when one starts and no other command may see these. It is
+        closed on its own.
         """
         known = self._setup.roots
         # Also as it is written: links inside may lead through links.

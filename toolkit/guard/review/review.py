@@ -9,6 +9,9 @@ Limits: this is after the command. While it runs, another program of the user th
 holds may see the change, and so may the user's git if this process is killed before the review. A change that the user
 makes at the same time, where no mount tells the two apart, is put back like the command's own. While commands run beside
 each other, what the first of them found counts.
+
+Why afterwards: a mount cannot hold a name that does not exist yet, and read-only repositories would break ``mv``, ``rm`` and
+``git checkout``. Mounts hold what they can meanwhile.
 """
 
 from __future__ import annotations

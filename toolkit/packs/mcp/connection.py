@@ -12,8 +12,9 @@ Who owns what:
 - The session (``session.py``) owns the server: the process or the HTTP client, and the official client's session. All of
   it lives in one task, because the official client must close what it opened in the task that opened it.
 
-When the server dies, its session is over: calls under way fail with ``SERVER_DIED``, and the next call starts a new
-session. Nothing starts one on its own, and calls that come at the same time share one.
+When the server dies, its session is over: calls in progress fail with ``SERVER_DIED`` and are not repeated, because nobody
+knows how far they got. The next call starts a new session. Nothing starts one on its own, and calls that come at the same
+time share one.
 """
 
 from __future__ import annotations

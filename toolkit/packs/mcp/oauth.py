@@ -438,7 +438,12 @@ _FORBIDDEN: Final = 403
 
 
 class AuthorizedTransport(httpx2.AsyncBaseTransport):
-    """Sends requests over ``inner`` with the token of the server; runs the flow when there is none or it is refused."""
+    """Sends requests over ``inner`` with the token of the server; runs the flow when there is none or it is refused.
+
+    The official client is an ``httpx2.Auth``. Used as one, it would raise into the session's task, hold one lock for all
+    requests and send to any address the server names. Here it is driven by hand: a failure answers one request, and with a
+    valid token a request takes no detour.
+    """
 
     def __init__(
         self,

@@ -3,6 +3,8 @@
 Promise: without a function, or while no call runs, the server gets a refusal in a sentence, and is not told that we could
 answer. What a person filled in reaches the server only if it fits the schema that the person was shown. The functions run
 outside the loop of the connection: sync ones in a thread of their own, async ones in the loop of the call.
+
+The context answers, not the call in progress, because servers of older revisions do not say which call they ask for.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Promise: a call leaves a ``start`` record before its handler runs and an ``end`` record after; a refused one leaves its
 ``end``. If the log cannot take them, nothing runs. Where the records go is the business of a sink: a file that is written
-at once (``file.py``) or in batches (``batches.py``), or somebody else's (``sink.py``). Every text in a record is bounded,
+at once or in batches (``file.py``), or an ``AuditSink`` of your own. Every text in a record is bounded,
 because models choose names and call ids. The log never holds the values of arguments, and their digest leaves out what a
 schema marks as ``x-secret``.
 

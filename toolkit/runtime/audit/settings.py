@@ -1,4 +1,4 @@
-"""Settings of the audit log."""
+"""What ``ToolkitContext(audit=...)`` takes: a path, a file with settings, or a sink of your own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a log is as it was written: checks the chain, and reads the records."""
+"""The chain of a log: how records become sealed lines, which files hold them, and whether they are as they were written."""
 
 from __future__ import annotations
 

@@ -179,7 +179,8 @@ class FramedProcess:
 
 # ----------------------------------------------------------------------------------------------------------------------
 # The interpreters of a toolkit's programs, each a process in the sandbox. One is prepared while nobody needs it, because
-# starting Python and loading pydantic takes longer than most programs do.
+# starting Python and loading pydantic takes longer than most programs do. Programs are not forked from one warm process:
+# they would share its sandbox (/tmp, limits, process ids), and one could reach the next.
 
 _START_SECONDS: Final = 30.0
 _LIBRARIES: Final = (

@@ -1,4 +1,4 @@
-"""The default output cache: files in the state directory."""
+"""The default output cache: files in the state directory, not a database: keeping an output is one write to a locked file."""
 
 from __future__ import annotations
 

@@ -44,7 +44,10 @@ class TodoStore(Protocol):
         """Replaces the list of the session, whatever it is."""
 
     def swap(self, session_id: str, expected: Sequence[Todo], todos: Sequence[Todo]) -> bool:
-        """Replaces the list if it still is the expected one; returns whether it was. Between the two nobody else writes."""
+        """Replaces the list if it still is the expected one; returns whether it was. The comparison and the write are atomic.
+
+        Lists are compared by content, so a store needs no revision: they are short, and equal lists are the same state.
+        """
 
 
 class AsyncTodoStore(Protocol):
