@@ -65,7 +65,7 @@ def test_media_stay_in_the_result_if_the_types_take_them_there(module: str, name
 
 
 def test_every_adapter_is_in_it_and_exports_the_same_names() -> None:
-    folders = {file.parent.name for file in (REPOSITORY / "toolkit" / "adapters").glob("*/content.py")}
+    folders = {file.parent.name for file in (REPOSITORY / "toolkit" / "adapters").glob("*/codec.py")}
     assert {adapter.module for adapter in ADAPTERS} == folders
     for adapter in ADAPTERS:
         assert set(adapter.__all__) >= EXPORTED, adapter.module

@@ -121,7 +121,7 @@ def interpreters_of(pid: int) -> list[int]:
     while pending:
         for task in os.listdir(f"/proc/{pending[0]}/task"):
             pending += map(int, Path(f"/proc/{pending[0]}/task/{task}/children").read_text().split())
-        if b"inside/start.py" in Path(f"/proc/{pending[0]}/cmdline").read_bytes():
+        if b"inside_start.py" in Path(f"/proc/{pending[0]}/cmdline").read_bytes():
             found.append(pending[0])
         del pending[0]
     return found
