@@ -1,18 +1,25 @@
-"""What is imported after a tool may have written files: the finder that looks in trusted places first.
+"""Keeps what a tool writes from being imported as ours: a finder that looks in trusted places first.
 
 With the workspace on ``sys.path`` (``python agent.py``, ``python -m agent``), a tool that writes ``http/__init__.py`` would
 decide what the next ``import http`` in this process runs.
 
-Promise, for everything that is imported after ``guard_imports`` was called, in any order of ``sys.path``:
+Promise, for every import after ``guard_imports`` was called, in any order of ``sys.path``:
 
-- what can be found in a place where tools may not write is imported from there;
-- the toolkit, the standard library and our dependencies never import anything else: what they ask for and cannot find
-  there, such as an optional package, is missing;
-- a generated package in a place where tools may write is imported as it was at that moment (``remembered.py``).
+- a module that exists in a place where tools may not write is imported from there;
+- the toolkit, the standard library and our dependencies import nothing else: if they ask for a module that exists only
+  where tools may write, such as an optional package, it counts as missing;
+- a generated package in a place where tools may write is imported as it was at that moment (``RememberedPackages``).
 
-Limits: what a user's own code imports, and only a place where tools may write has, is imported from there as usual. Code
-that a module loads by other means than an import (``exec``) is not seen, nor are other Python processes. A place that
-``trusted_code`` lists counts as one where tools may not write, also in tiers that cannot hold it for commands.
+Limits: a user's own code still imports what exists only where tools may write. Code that a module loads without an import
+(``exec``) is not seen, nor are other Python processes. A place that ``trusted_code`` lists counts as one where tools may
+not write, even in tiers that cannot enforce it for commands.
+
+Why a finder that looks at its caller, and not imports in advance: a run of every built-in tool imports 134 modules of ours
+and the standard library's after the toolkit was built. Importing them in advance takes 170 ms of CPU time (with the
+provider adapters 260 ms), more than building a toolkit and its first call together, and closes few attacks. Of the 32
+attacks in ``tests/guard/trusted`` that succeed without the finder, 31 still succeed: the user's code imports a standard
+module later, a dependency asks for an optional package (``numpy``, ``chardet``, ``tzdata``) or loads a plug-in by its
+entry point, or a generated module was changed. Only the caller tells a dependency's ``import chardet`` from the user's.
 """
 
 from __future__ import annotations
@@ -36,120 +43,8 @@ from toolkit.guard.trusted_code import DEPENDENCIES, current_directory, find_tru
 if TYPE_CHECKING:
     from importlib.metadata import Distribution, DistributionFinder
 
-
-# ----------------------------------------------------------------------------------------------------------------------
-# Generated packages in a place where tools may write: their files are read once, and their modules come from that.
-#
-# A toolkit imports the models of a tool at its first call, when another tool may have changed the file, put a package in its
-# place, or planted bytecode for it in ``__pycache__``.
-#
-# Promise: a module of a remembered package is compiled from the text that its file had when the package was added. What was
-# not there then is missing. Modules that are loaded already, and ``importlib.reload``, are left alone.
-# Limit: a package that is not a directory (a zip archive) is imported as a whole when it is added.
-
 _SOURCE: Final = ".py"
 _DATA: Final = (".json",)
-
-
-class RememberedPackages:
-    """The files of generated packages, as they were."""
-
-    def __init__(self) -> None:
-        self._folders: dict[str, str] = {}  # package -> its directory; empty if it was missing or is imported whole
-        self._files: dict[str, bytes] = {}  # by path
-
-    def add(self, package: str, may_be_written: Callable[[str], bool]) -> None:
-        """Read the package, unless it was read before or no tool may write there."""
-        if package in self._folders:
-            return
-        try:
-            # As it is spelled there: the modules in it are looked for by that spelling.
-            folder = importlib.import_module(package).__path__[0]
-        except ImportError:
-            self._folders[package] = ""  # so it stays missing
-            return
-        if not may_be_written(folder):
-            return
-        if os.path.isdir(folder):
-            _read_below(folder, self._files)
-            self._folders[package] = folder
-            return
-        import pkgutil
-
-        for module in pkgutil.walk_packages([folder], f"{package}."):
-            importlib.import_module(module.name)
-        self._folders[package] = ""
-
-    def covers(self, name: str, path: Iterable[str] | None) -> bool:
-        """Whether a module that is looked for in ``path`` belongs to a remembered package."""
-        package = self._package_of(name)
-        if package is None:
-            return False
-        folder = self._folders[package]
-        return not folder or os.path.dirname(self._stem(package, name)) in (path or ())
-
-    def spec(self, name: str) -> ModuleSpec:
-        """The module of that name; raises ``ModuleNotFoundError`` if it was not there."""
-        stem = self._stem(self._package_of(name) or name, name)
-        for path in (os.path.join(stem, "__init__.py"), stem + _SOURCE):
-            if path in self._files:
-                places = [stem] if path.endswith("/__init__.py") else None
-                loader = _RememberedLoader(name, path, self._files)
-                found = spec_from_file_location(name, path, loader=loader, submodule_search_locations=places)
-                assert found is not None
-                return found
-        raise ModuleNotFoundError(
-            f"No module named {name!r}: it was not in the generated package when the toolkit was built; "
-            "start the program again",
-            name=name,
-        )
-
-    def _package_of(self, name: str) -> str | None:
-        while name and name not in self._folders:
-            name = name.rpartition(".")[0]
-        return name or None
-
-    def _stem(self, package: str, name: str) -> str:
-        """The path of a module without its suffix."""
-        folder, below = self._folders[package], name.removeprefix(package).split(".")[1:]
-        return os.path.join(folder, *below)
-
-    def data(self, package: str, name: str) -> bytes | None:
-        """A data file in the directory of a package."""
-        folder = self._folders.get(package)
-        return None if folder is None else self._files.get(os.path.join(folder, name))
-
-
-class _RememberedLoader(SourceFileLoader):
-    """Loads a module from the text that its file had; bytecode is neither read nor written."""
-
-    def __init__(self, name: str, path: str, files: dict[str, bytes]) -> None:
-        super().__init__(name, path)
-        self._files = files
-
-    def get_data(self, path: str) -> bytes:
-        try:
-            return self._files[path]
-        except KeyError:
-            raise FileNotFoundError(path) from None
-
-    def path_stats(self, path: str) -> dict[str, float]:
-        raise OSError("the file may have changed")  # the import system then looks for no bytecode
-
-
-def _read_below(folder: str, files: dict[str, bytes]) -> None:
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.name.endswith((_SOURCE, *_DATA)):
-                # Not a link that leads nowhere, as editors make; and a file may be replaced at this moment.
-                with suppress(FileNotFoundError):
-                    if entry.is_file():
-                        with open(entry.path, "rb", buffering=0) as file:
-                            files[entry.path] = file.read()
-            elif entry.name != "__pycache__" and entry.is_dir():
-                _read_below(entry.path, files)
-
-
 _IMPORT_STATEMENT: Final = opmap["IMPORT_NAME"]
 _OURS: Final = frozenset({"toolkit", *sys.stdlib_module_names, *DEPENDENCIES})
 _METADATA: Final = ("importlib.metadata", "importlib_metadata")
@@ -362,6 +257,113 @@ def _module_of(frame: FrameType | None) -> str:
 
 def _is_machinery(code: CodeType) -> bool:
     return code.co_filename == __file__ or code.co_filename.startswith("<frozen importlib")
+
+
+class RememberedPackages:
+    """Generated packages in places where tools may write: their files are read once, and their modules come from that.
+
+    A toolkit imports a tool's models at its first call. By then another tool may have changed the file, put a package in
+    its place, or planted bytecode for it in ``__pycache__``.
+
+    Promise: a module of a remembered package is compiled from the text that its file had when the package was added. If
+    it did not exist then, it is missing. Modules that are already loaded, and ``importlib.reload``, are left alone.
+    Limit: a package that is not a directory (a zip archive) is imported as a whole when it is added.
+    """
+
+    def __init__(self) -> None:
+        self._folders: dict[str, str] = {}  # package -> its directory; empty if it was missing or is imported whole
+        self._files: dict[str, bytes] = {}  # by path
+
+    def add(self, package: str, may_be_written: Callable[[str], bool]) -> None:
+        """Read the package, unless it was read before or no tool may write there."""
+        if package in self._folders:
+            return
+        try:
+            # As it is spelled there: the modules in it are looked for by that spelling.
+            folder = importlib.import_module(package).__path__[0]
+        except ImportError:
+            self._folders[package] = ""  # so it stays missing
+            return
+        if not may_be_written(folder):
+            return
+        if os.path.isdir(folder):
+            _read_below(folder, self._files)
+            self._folders[package] = folder
+            return
+        import pkgutil
+
+        for module in pkgutil.walk_packages([folder], f"{package}."):
+            importlib.import_module(module.name)
+        self._folders[package] = ""
+
+    def covers(self, name: str, path: Iterable[str] | None) -> bool:
+        """Whether a module that is looked for in ``path`` belongs to a remembered package."""
+        package = self._package_of(name)
+        if package is None:
+            return False
+        folder = self._folders[package]
+        return not folder or os.path.dirname(self._stem(package, name)) in (path or ())
+
+    def spec(self, name: str) -> ModuleSpec:
+        """The module of that name; raises ``ModuleNotFoundError`` if it was not there."""
+        stem = self._stem(self._package_of(name) or name, name)
+        for path in (os.path.join(stem, "__init__.py"), stem + _SOURCE):
+            if path in self._files:
+                places = [stem] if path.endswith("/__init__.py") else None
+                loader = _RememberedLoader(name, path, self._files)
+                found = spec_from_file_location(name, path, loader=loader, submodule_search_locations=places)
+                assert found is not None
+                return found
+        raise ModuleNotFoundError(
+            f"No module named {name!r}: it was not in the generated package when the toolkit was built; "
+            "start the program again",
+            name=name,
+        )
+
+    def _package_of(self, name: str) -> str | None:
+        while name and name not in self._folders:
+            name = name.rpartition(".")[0]
+        return name or None
+
+    def _stem(self, package: str, name: str) -> str:
+        """The path of a module without its suffix."""
+        folder, below = self._folders[package], name.removeprefix(package).split(".")[1:]
+        return os.path.join(folder, *below)
+
+    def data(self, package: str, name: str) -> bytes | None:
+        """A data file in the directory of a package."""
+        folder = self._folders.get(package)
+        return None if folder is None else self._files.get(os.path.join(folder, name))
+
+
+class _RememberedLoader(SourceFileLoader):
+    """Loads a module from the text that its file had; bytecode is neither read nor written."""
+
+    def __init__(self, name: str, path: str, files: dict[str, bytes]) -> None:
+        super().__init__(name, path)
+        self._files = files
+
+    def get_data(self, path: str) -> bytes:
+        try:
+            return self._files[path]
+        except KeyError:
+            raise FileNotFoundError(path) from None
+
+    def path_stats(self, path: str) -> dict[str, float]:
+        raise OSError("the file may have changed")  # the import system then looks for no bytecode
+
+
+def _read_below(folder: str, files: dict[str, bytes]) -> None:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.endswith((_SOURCE, *_DATA)):
+                # Not a link that leads nowhere, as editors make; and a file may be replaced at this moment.
+                with suppress(FileNotFoundError):
+                    if entry.is_file():
+                        with open(entry.path, "rb", buffering=0) as file:
+                            files[entry.path] = file.read()
+            elif entry.name != "__pycache__" and entry.is_dir():
+                _read_below(entry.path, files)
 
 
 _finder: Final = TrustedFinder()
