@@ -13,8 +13,8 @@ from tests.guard.fs.test_escapes import OPERATIONS, outcome
 from tests.guard.world import ROWS, Row, build, name_of
 from toolkit.errors import SandboxViolation, SetupError, ToolFailed
 from toolkit.guard import DirEntry, ResolverName, SandboxDir, SandboxFS
-from toolkit.guard.files import handles as place
-from toolkit.guard.files.handles import real_names
+from toolkit.guard.files import place
+from toolkit.guard.files.place import real_names
 
 Act: TypeAlias = Callable[[SandboxFS, str], object]
 
@@ -530,7 +530,7 @@ def test_a_directory_that_was_moved_out_after_it_was_opened_is_not_written(
         (root / "empty").rename(root.parent / "empty")
         return found
 
-    monkeypatch.setattr("toolkit.guard.files.transaction.find_place", meanwhile)
+    monkeypatch.setattr("toolkit.guard.files.changes.find_place", meanwhile)
     with pytest.raises(SandboxViolation, match="outside"):
         fs.write_file("empty/x", b"new")
 

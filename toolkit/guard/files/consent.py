@@ -19,7 +19,7 @@ from toolkit.errors import SandboxViolation, SetupError
 from toolkit.guard.files.path import split_names
 
 if TYPE_CHECKING:
-    from toolkit.guard.files.handles import Names
+    from toolkit.guard.files.place import Names
 
 
 # Stands for the entries of a directory: a rule that covers this name there covers whatever is in it.

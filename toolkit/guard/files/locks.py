@@ -33,7 +33,7 @@ from toolkit.guard.files.path import display
 from toolkit.guard.user_state import user_state_directory
 
 if TYPE_CHECKING:
-    from toolkit.guard.files.handles import Names
+    from toolkit.guard.files.place import Names
 
 HoldElsewhere: TypeAlias = "Callable[[Names, Callable[[], None]], AbstractContextManager[None]]"
 """Holds the lock of a real path where other machines see it, too; its second argument ends the wait by raising."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -18,7 +19,7 @@ from toolkit.guard.system_faults import SCARCE, OsErrorTranslation, describe_err
 from toolkit.visible import is_hidden_character
 
 if TYPE_CHECKING:
-    from toolkit.guard.files.handles import Names
+    from toolkit.guard.files.place import Names
 
 
 # The kernel's limit of 4096 includes the closing NUL.
@@ -159,6 +160,12 @@ def already_exists(shown: str) -> ToolFailed:
     """The failure for a file that should have been new."""
     reason, problem = _FAILURES[errno.EEXIST]
     return ToolFailed(reason, f"'{shown}' {problem}", path=shown)
+
+
+def not_a_file(mode: int, shown: str) -> ToolFailed:
+    """The failure for what is there instead of a regular file."""
+    problem = "is a directory" if stat.S_ISDIR(mode) else "is not a regular file"
+    return ToolFailed("NOT_FILE", f"'{shown}' {problem}", path=shown)
 
 
 def removed_root() -> ToolFailed:

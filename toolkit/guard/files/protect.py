@@ -12,19 +12,28 @@ from __future__ import annotations
 import copy
 import errno
 import os
+import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeAlias
 
 from toolkit.errors import SandboxViolation, SetupError
-from toolkit.guard.files.consent import Consent, Folded, Forms, Globs, RealPath, approval_error, fold, fold_all
-from toolkit.guard.files.handles import Descriptor, Names, real_names
-from toolkit.guard.files.path import SandboxPath, outside_error, removed_root, split_names, to_failure
-from toolkit.guard.files.resolve import HANDLE, MAX_LINKS
+from toolkit.guard.files.consent import (
+    Consent,
+    Folded,
+    Forms,
+    Globs,
+    LocatedPath,
+    RealPath,
+    approval_error,
+    fold,
+    fold_all,
+)
+from toolkit.guard.files.path import SandboxPath, display, outside_error, removed_root, split_names, to_failure
+from toolkit.guard.files.place import Descriptor, Names, Place, find_place, is_directory, real_names
+from toolkit.guard.files.resolve import HANDLE, MAX_LINKS, Resolver
 
 if TYPE_CHECKING:
-    from toolkit.guard.bare_repository import ChangedName
-    from toolkit.guard.files.handles import Names
     from toolkit.guard.files.locks import HoldElsewhere
     from toolkit.guard.permission import GitMode
 
@@ -189,24 +198,65 @@ class AccessRules:
             self._consent.check(forms, real, self.real_path, path.shown, writes=True)
         return forms
 
-    def check_move(self, path: SandboxPath, real: Names) -> None:
+    def check_move(self, place: Place) -> None:
         """Refuse to move or remove a root, a directory that contains one, and what leads to a read-only place."""
+        real = place.real
         if any(names[: len(real)] == real for _, names in self._real_roots()):
-            raise SandboxViolation(f"'{path.shown}' may not be moved or removed: it is a root or contains one")
-        if self._read_only is not None and self._read_only.are_below(self.forms_of(path, real)):
-            raise SandboxViolation(f"'{path.shown}' may not be moved or removed: {_LOADS_CODE} below it")
+            raise SandboxViolation(f"'{place.shown}' may not be moved or removed: it is a root or contains one")
+        if self._read_only is not None and self._read_only.are_below(self.forms_of(place.path, real)):
+            raise SandboxViolation(f"'{place.shown}' may not be moved or removed: {_LOADS_CODE} below it")
 
     def outermost(self, real: Names) -> int:
         """How many names of a real path are those of the outermost root around it."""
         return min(len(real) - len(below) for _, below in self._around(real))
 
-    def protect_repositories(self, changes: Sequence[ChangedName]) -> AbstractContextManager[None]:
-        """Refuse changes that, all together, complete or change a repository. Make them inside of the block."""
+    def protect_repositories(self, places: Sequence[Place]) -> AbstractContextManager[None]:
+        """Refuse changes that, all together, complete or change a repository. Make them inside the block."""
         if self._git == "write":
             return nullcontext()
-        from toolkit.guard.bare_repository import without_repositories
+        from toolkit.guard.files.changes import without_repositories
 
-        return without_repositories(changes)
+        return without_repositories(places)
+
+    def locate(self, path: SandboxPath, text: str, resolver: Resolver, *, is_written: bool) -> LocatedPath:
+        """Where ``path`` leads: the name itself and, if that is a link, its target.
+
+        What a deny rule covers is not found, but ``forms`` has its real names, so that the policy sees the rule as well.
+        """
+        found = LocatedPath(text, self.forms_of(path), is_written)
+        if self.denies(found.forms):
+            return found
+        try:
+            for place, info in self._places_of(path, resolver):
+                forms = self.forms_of(path, place.real)
+                if self.denies(forms):
+                    return found._replace(forms=forms, real=None)
+                folder = os.fstat(place.folder)
+                own = None if info is None else (info.st_dev, info.st_ino, stat.S_IFMT(info.st_mode))
+                is_link = info is not None and stat.S_ISLNK(info.st_mode)
+                found = found._replace(
+                    forms=Forms({*found.forms.relative, *forms.relative}, {*found.forms.absolute, *forms.absolute}),
+                    real=None if is_link else self.real_path(place.real),
+                    places=(*found.places, place.real),
+                    is_directory=place.name is None or is_directory(info),
+                    identity=f"{found.identity}{place.real} {folder.st_dev} {folder.st_ino} {place.missing} {own}\n",
+                )
+        except (OSError, SandboxViolation):
+            return found._replace(real=None)
+        if found.real is None:
+            return found
+        below = found.real.below[0] if found.real.in_workspace else None
+        shown = display("/".join(("", *found.places[-1])) if below is None else "/".join(below) or ".")
+        return found._replace(shown="" if shown == path.shown else shown)
+
+    def _places_of(self, path: SandboxPath, resolver: Resolver) -> Iterator[tuple[Place, os.stat_result | None]]:
+        """The place of the name and, if that is a link, the place it leads to; and what is there."""
+        for follow in (False, True):
+            with find_place(self.root(path).number, path, resolver, follow=follow) as place:
+                info = place.stat()
+                yield place, info
+                if info is None or not stat.S_ISLNK(info.st_mode):
+                    return
 
     def covers_entry(self, folder: Forms, name: str) -> bool:
         """Whether ``name`` may never be moved, in a directory that may."""

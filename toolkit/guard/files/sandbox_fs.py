@@ -32,15 +32,12 @@ from toolkit.guard.files.handles import (
     Check,
     FileInfo,
     Handle,
-    Names,
     OpenFile,
     SandboxDir,
     as_regular_file,
-    find_place,
     fstat,
     join_path,
     kind_of,
-    real_names,
 )
 from toolkit.guard.files.path import (
     AcceptChanges,
@@ -51,13 +48,14 @@ from toolkit.guard.files.path import (
     split_names,
     to_failure,
 )
+from toolkit.guard.files.place import Names, find_place, real_names
 from toolkit.guard.files.protect import ALWAYS_PROTECTED, AccessRules, ReadOnlyPlaces, Root, journal_outside
 from toolkit.guard.files.resolve import HANDLE, READ_DIRECTORY, ResolverName, open_beneath, pick
 
 if TYPE_CHECKING:
-    from toolkit.guard.files.handles import EntryNames, OpenFile, SandboxDir
-    from toolkit.guard.files.path import SandboxPath
-    from toolkit.guard.files.transaction import Changes, Recovery
+    from toolkit.guard.files.changes import Changes
+    from toolkit.guard.files.handles import EntryNames
+    from toolkit.guard.files.transaction import Recovery
     from toolkit.guard.files.write import FileChange, Fingerprint, WrittenFile
     from toolkit.guard.permission import GitMode, Mode
 
@@ -270,10 +268,8 @@ class SandboxFS(Handle[AccessRules]):
 
     def locate(self, text: str, *, is_written: bool = False) -> LocatedPath:
         """Where a path really leads, for rules that are judged before a call. Does not fail, whatever the path is."""
-        from toolkit.guard.files.target import locate
-
         try:
-            return locate(self.path(text), text, self._begin(), self._resolver, is_written=is_written)
+            return self._begin().locate(self.path(text), text, self._resolver, is_written=is_written)
         except (InvalidArguments, SandboxViolation):
             return LocatedPath(text, Forms([fold_all(split_names(text))], []), is_written)
 
@@ -472,7 +468,7 @@ class SandboxFS(Handle[AccessRules]):
         from toolkit.guard.files.transaction import JournalDirectory, transact
 
         journals = None if self._journal is None else JournalDirectory(self._journal)
-        transact(changes, self._changes.find_target, self._begin(), journals, self._check, self._accept_changes)
+        transact(changes, self._changes.find_place, self._begin(), journals, self._check, self._accept_changes)
 
     def recover(self) -> tuple[Recovery, ...]:
         """Finish or undo what killed processes left below these roots. Call it before any tool works there.
@@ -485,7 +481,7 @@ class SandboxFS(Handle[AccessRules]):
 
     @property
     def _changes(self) -> Changes:
-        from toolkit.guard.files.transaction import Changes
+        from toolkit.guard.files.changes import Changes
 
         return Changes(self)
 
@@ -506,7 +502,7 @@ class SandboxFS(Handle[AccessRules]):
         """Open a path in two steps: the rules are checked on its real path before the last name is opened."""
         rules.check_denied(path)
         with find_place(rules.root(path).number, path, self._resolver, follow=True) as place:
-            rules.check_read(path, place.real())
+            rules.check_read(path, place.real)
             return place.open(flags)
 
     def _open_dir(self, path: SandboxPath) -> SandboxDir:

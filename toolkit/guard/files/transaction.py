@@ -20,13 +20,12 @@ import json
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, TypeVar
+from contextlib import AbstractContextManager, closing, suppress
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar
 
 from toolkit.errors import SandboxViolation, SetupError, ToolFailed, ToolkitError
-from toolkit.guard.bare_repository import ChangedName
-from toolkit.guard.files.handles import Check, Descriptor, Names, SandboxDir, find_place, open_folder, real_names
+from toolkit.guard.files.handles import Check
 from toolkit.guard.files.locks import hold_locks
 from toolkit.guard.files.path import (
     AcceptChanges,
@@ -38,39 +37,23 @@ from toolkit.guard.files.path import (
     display,
     ignore_changes,
 )
+from toolkit.guard.files.place import Descriptor, Names, Place, open_folder, real_names, stat_entry
 from toolkit.guard.files.protect import AccessRules, Root
-from toolkit.guard.files.resolve import READ_DIRECTORY, os_error
-from toolkit.guard.files.target import (
-    Target,
-    file_to_replace,
-    is_directory,
-    last_name,
-    move_target,
-    refuse_covered,
-    refuse_missing,
-)
+from toolkit.guard.files.resolve import READ_DIRECTORY
 from toolkit.guard.files.write import (
     FileChange,
-    Fingerprint,
     Put,
-    WrittenFile,
     create,
     exchange,
     is_unchanged,
     move_new,
-    replace_file,
     set_mode,
-    stat_entry,
     sync_folder,
     third_name,
     unused_name,
     write_all,
 )
 from toolkit.guard.system_faults import OsErrorTranslation, describe_errno, find_system_fault
-
-if TYPE_CHECKING:
-    from toolkit.guard.files.sandbox_fs import SandboxFS
-
 
 # ----------------------------------------------------------------------------------------------------------------------
 # The change of one name in a transaction: it can be done, undone and recognised later by the process that recovers it.
@@ -509,15 +492,15 @@ def _parse_facts(row: Sequence[int] | None) -> Facts | None:
     return ino, size, mtime_ns
 
 
-class FindTarget(Protocol):
+class FindPlace(Protocol):
     """Finds the place of a path that may be changed, checked by the rules of ``SandboxFS``."""
 
-    def __call__(self, text: str, *, follow: bool) -> AbstractContextManager[Target]: ...
+    def __call__(self, text: str, *, follow: bool) -> AbstractContextManager[Place]: ...
 
 
 def transact(
     changes: Sequence[FileChange],
-    find: FindTarget,
+    find: FindPlace,
     rules: AccessRules,
     journals: JournalDirectory | None,
     check: Check,
@@ -528,16 +511,16 @@ def transact(
         return
     with closing(_Transaction(changes, rules, check)) as transaction:
         for change in changes:
-            with find(change.path, follow=isinstance(change, Put)) as target:
-                transaction.add(change, target)
+            with find(change.path, follow=isinstance(change, Put)) as place:
+                transaction.add(change, place)
         with (
-            hold_locks(transaction.places, check, rules.hold_elsewhere),
-            rules.protect_repositories(transaction.changed),
+            hold_locks([place.real for place in transaction.places], check, rules.hold_elsewhere),
+            rules.protect_repositories(transaction.places),
             accept_changes() as accept,
         ):
             transaction.run(journals)
             for change, place in zip(changes, transaction.places, strict=True):
-                accept(absolute(place), change.data if isinstance(change, Put) else None)
+                accept(absolute(place.real), change.data if isinstance(change, Put) else None)
 
 
 class _Transaction:
@@ -550,8 +533,7 @@ class _Transaction:
         self._existing: dict[tuple[int, int], StepFolder] = {}
         self._missing: dict[tuple[int, str], StepFolder] = {}
         self._taken: dict[tuple[int, str], str] = {}
-        self.places: Final[list[Names]] = []
-        self.changed: Final[list[ChangedName]] = []
+        self.places: Final[list[Place]] = []
 
     def close(self) -> None:
         """Close the directories. The traceback of a failure refers to them for as long as anybody keeps the failure."""
@@ -560,15 +542,15 @@ class _Transaction:
 
     # -- planning: nothing is changed ------------------------------------------------------------------------------------
 
-    def add(self, change: FileChange, target: Target) -> None:
+    def add(self, change: FileChange, place: Place) -> None:
         """Note where the change happens and what is there now."""
-        shown, place = target.path.shown, target.place
+        shown = place.shown
         with _StepErrors(shown):
-            name = last_name(target)
-            before = file_to_replace(place, shown)
+            name = place.require_name()
+            before = place.file_to_replace()
             self._refuse_unexpected(change, before, shown)
-            existing = self._existing_folder(target, self._rules.root(target.path))
-            folder = self._folder_of(target, existing)
+            existing = self._existing_folder(place, self._rules.root(place.path))
+            folder = self._folder_of(place, existing)
         key = (id(folder), name)
         if key in self._taken:
             problem = f"'{self._taken[key]}' and '{shown}' are the same file; change it only once"
@@ -578,8 +560,7 @@ class _Transaction:
         self._plan.steps.append(Step(folder, name, unused_name(), shown, old))
         own = None if before is None else stat.S_IMODE(before.st_mode)
         self._modes.append(change.mode if isinstance(change, Put) and change.mode is not None else own)
-        self.places.append(target.real)
-        self.changed.append(replace(target.changed, folder=existing.number))
+        self.places.append(place.held_by(existing.number))
 
     def _refuse_unexpected(self, change: FileChange, before: os.stat_result | None, shown: str) -> None:
         """Compare what ``stat`` shows; the content is compared when everything is prepared."""
@@ -588,10 +569,10 @@ class _Transaction:
         if change.expected is not None and (before is None or not change.expected.matches_stat(before)):
             raise conflict(shown)
 
-    def _folder_of(self, target: Target, existing: StepFolder) -> StepFolder:
-        """The directory of a target, which is ``existing`` or will be made below it."""
+    def _folder_of(self, place: Place, existing: StepFolder) -> StepFolder:
+        """The directory of a place, which is ``existing`` or will be made below it."""
         folder = existing
-        for name in target.place.missing:
+        for name in place.missing:
             key = (id(folder), name)
             if key not in self._missing:
                 self._missing[key] = StepFolder(folder.root, (*folder.names, name), None, folder, unused_name())
@@ -599,16 +580,16 @@ class _Transaction:
             folder = self._missing[key]
         return folder
 
-    def _existing_folder(self, target: Target, root: Root) -> StepFolder:
-        """The deepest directory of a target that exists, opened only once however many targets are in it."""
-        info = os.fstat(target.place.folder)
+    def _existing_folder(self, place: Place, root: Root) -> StepFolder:
+        """The deepest directory of a place that exists, opened only once however many places are in it."""
+        info = os.fstat(place.folder)
         key = (info.st_dev, info.st_ino)
         if key not in self._existing:
             top = os.fstat(root.number)
-            self._plan.roots[target.path.root] = RootMark(root.name, top.st_dev, top.st_ino)
-            below = real_names(target.place.folder)[len(real_names(root.number)) :]
-            held = Descriptor(os.dup(target.place.folder))
-            self._existing[key] = StepFolder(target.path.root, below, info.st_ino, held=held)
+            self._plan.roots[place.path.root] = RootMark(root.name, top.st_dev, top.st_ino)
+            below = real_names(place.folder)[len(real_names(root.number)) :]
+            held = Descriptor(os.dup(place.folder))
+            self._existing[key] = StepFolder(place.path.root, below, info.st_ino, held=held)
             self._plan.folders.append(self._existing[key])
         return self._existing[key]
 
@@ -783,153 +764,6 @@ class _JournalErrors(OsErrorTranslation):
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Changes of one name at a time: written, made, removed, moved. Several at once are a transaction.
-#
-# Imported at the first change: most calls only read. What each method promises is said where callers see it, in
-# ``SandboxFS``.
-
-
-class Changes:
-    """Changes what a ``SandboxFS`` may change."""
-
-    def __init__(self, fs: SandboxFS) -> None:
-        self._fs = fs
-
-    @contextmanager
-    def lock(self, *texts: str) -> Iterator[None]:
-        places: list[Names] = []
-        for text in texts:
-            with (
-                self.find_target(text, follow=True) as target,
-                FileErrors(target.path.shown),
-                self._fs._begin().protect_repositories([target.changed]),
-            ):
-                places.append(target.real)
-        with hold_locks(places, self._fs._check, self._fs._begin().hold_elsewhere):
-            yield
-
-    def write_file(
-        self, text: str, data: bytes, *, create_only: bool = False, expected: Fingerprint | None = None
-    ) -> WrittenFile:
-        with self._change_target(text, follow=True) as target:
-            place, shown = target.place, target.path.shown
-            before = file_to_replace(place, shown)
-            if create_only and before is not None:
-                raise already_exists(shown)
-            if expected is not None and before is None:
-                raise conflict(shown)
-            place.make_missing()
-            folder, name = place.folder, last_name(target)
-
-            def compare() -> None:
-                if expected is not None and not is_unchanged(folder, name, expected):
-                    raise conflict(shown)
-
-            mode = None if before is None else stat.S_IMODE(before.st_mode)
-            compare()
-            with self._fs._accept_changes() as accept:
-                given = replace_file(
-                    folder, name, data, mode=mode, new=create_only, check=self._fs._check, last=compare
-                )
-                accept(absolute(target.real), data)
-            return WrittenFile(shown, before is None, len(data), given)
-
-    def make_dir(self, text: str, *, parents: bool = True, exist_ok: bool = True) -> bool:
-        with (
-            self.find_target(text, follow=True) as target,
-            FileErrors(target.path.shown),
-            self._fs._begin().protect_repositories([target.changed]),
-        ):
-            place, shown = target.place, target.path.shown
-            if place.missing and not parents:
-                raise ToolFailed("NOT_FOUND", f"the parent directory of '{shown}' does not exist", path=shown)
-            place.make_missing()
-            try:
-                os.mkdir(place.name or ".", dir_fd=place.folder)
-            except FileExistsError:
-                if exist_ok and (place.name is None or is_directory(stat_entry(place.folder, place.name))):
-                    return False
-                raise
-            return True
-
-    def remove_file(self, text: str) -> None:
-        with self._change_target(text, follow=False) as target:
-            name = last_name(target)
-            refuse_missing(target)
-            self._fs._begin().check_move(target.path, target.real)
-            if target.place.wants_directory and not is_directory(stat_entry(target.place.folder, name)):
-                raise os_error(errno.ENOTDIR)
-            with self._fs._accept_changes() as accept:
-                os.unlink(name, dir_fd=target.place.folder)
-                accept(absolute(target.real), None)
-
-    def remove_dir(self, text: str) -> None:
-        with self._change_target(text, follow=False) as target:
-            name = last_name(target)
-            refuse_missing(target)
-            self._fs._begin().check_move(target.path, target.real)
-            os.rmdir(name, dir_fd=target.place.folder)
-
-    def rename(self, old: str, new: str, *, replace: bool = False) -> None:
-        with (
-            self.find_target(old, follow=False) as source,
-            self.find_target(new, follow=False) as target,
-            hold_locks([source.real, target.real], self._fs._check, self._fs._begin().hold_elsewhere),
-        ):
-            with FileErrors(source.path.shown):
-                self._check_move(source, target)
-            with (
-                FileErrors(target.path.shown),
-                self._fs._begin().protect_repositories([source.changed, target.changed]),
-            ):
-                refuse_missing(target)
-                move_target(source, target, replace=replace)
-
-    @contextmanager
-    def find_target(self, text: str, *, follow: bool) -> Iterator[Target]:
-        """The place of ``text``, if it may be changed. Checked by its path before it is found, and by its real path after."""
-        path = self._fs.path(text)
-        rules = self._fs._begin()
-        rules.check_write(path)
-        with FileErrors(path.shown):
-            rules.root(path).refuse_removed()
-            place = find_place(rules.root(path).number, path, self._fs._resolver, follow=follow)
-        with place:
-            with FileErrors(path.shown):
-                real = place.real()
-                forms = rules.check_write(path, real)
-                changed = ChangedName.at(place, real, rules.outermost(real), path.shown)
-            yield Target(path, place, real, forms, changed)
-
-    @contextmanager
-    def _change_target(self, text: str, *, follow: bool) -> Iterator[Target]:
-        """``find_target`` with the lock of the name held, repositories protected, and errors of the system translated."""
-        with (
-            self.find_target(text, follow=follow) as target,
-            hold_locks([target.real], self._fs._check, self._fs._begin().hold_elsewhere),
-            FileErrors(target.path.shown),
-            self._fs._begin().protect_repositories([target.changed]),
-        ):
-            yield target
-
-    def _check_move(self, source: Target, target: Target) -> None:
-        """Refuse to move what does not exist, is a root, or contains what may not be moved."""
-        name = last_name(source)
-        last_name(target)
-        refuse_missing(source)
-        rules = self._fs._begin()
-        for one in (source, target):
-            rules.check_move(one.path, one.real)
-        info = os.stat(name, dir_fd=source.place.folder, follow_symlinks=False)
-        if is_directory(info):
-            top = os.open(name, READ_DIRECTORY | os.O_NOFOLLOW, dir_fd=source.place.folder)
-            with SandboxDir(top, source.path.shown, self._fs._check) as folder:
-                refuse_covered(folder, (source, target), rules)
-        elif source.place.wants_directory or target.place.wants_directory:
-            raise os_error(errno.ENOTDIR)
-
-
-# ----------------------------------------------------------------------------------------------------------------------
 # Recovers the transactions of killed processes: each is finished or undone, so that all of its changes hold or none.
 #
 # A journal is not trusted without checks. A directory is opened name by name from its root without following a link and must
@@ -983,7 +817,7 @@ def _recover_one(journal: Journal, rules: AccessRules) -> Recovery | None:
     refusal = _find_refusal(plan, rules)
     if refusal is not None:
         return Recovery("kept", paths, (refusal,))
-    with hold_locks(_places(plan, rules), _no_check, rules.hold_elsewhere):
+    with hold_locks(_real_paths(plan, rules), _no_check, rules.hold_elsewhere):
         return _finish_or_undo(journal, plan, rules, paths)
 
 
@@ -1020,7 +854,7 @@ def _has_same_roots(plan: TransactionPlan, rules: AccessRules) -> bool:
 
 def _find_refusal(plan: TransactionPlan, rules: AccessRules) -> str | None:
     """Why the rules of today do not allow these changes, whatever was allowed before."""
-    for step, place in zip(plan.steps, _places(plan, rules), strict=True):
+    for step, place in zip(plan.steps, _real_paths(plan, rules), strict=True):
         try:
             rules.check_write(SandboxPath((*step.folder.names, step.name), root=step.folder.root), place)
         except SandboxViolation as violation:
@@ -1028,7 +862,7 @@ def _find_refusal(plan: TransactionPlan, rules: AccessRules) -> str | None:
     return None
 
 
-def _places(plan: TransactionPlan, rules: AccessRules) -> list[Names]:
+def _real_paths(plan: TransactionPlan, rules: AccessRules) -> list[Names]:
     """The real path of each step."""
     return [
         (*real_names(rules.root(SandboxPath((), root=step.folder.root)).number), *step.folder.names, step.name)

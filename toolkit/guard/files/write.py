@@ -21,6 +21,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from toolkit.guard.files.place import stat_entry
 from toolkit.guard.files.resolve import READ_DIRECTORY, os_error
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -138,14 +139,6 @@ class WrittenFile:
     created: bool
     size: int
     mode: int
-
-
-def stat_entry(folder: int, name: str) -> os.stat_result | None:
-    """``os.stat`` of the name itself, without following a link; None if it does not exist."""
-    try:
-        return os.stat(name, dir_fd=folder, follow_symlinks=False)
-    except FileNotFoundError:
-        return None
 
 
 def replace_file(

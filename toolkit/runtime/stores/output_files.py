@@ -22,7 +22,7 @@ from typing import Final, NamedTuple
 from weakref import WeakSet
 
 from toolkit.errors import ToolFailed
-from toolkit.guard.files.handles import Descriptor
+from toolkit.guard.files.place import Descriptor
 from toolkit.guard.files.write import move_new
 from toolkit.runtime.stores.outputs import (
     STRETCH,
