@@ -36,9 +36,8 @@ from opcode import opmap
 from types import CodeType, FrameType, ModuleType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from toolkit.guard.files.path import RootSet, above
 from toolkit.guard.process.program import is_below
-from toolkit.guard.trusted_code import DEPENDENCIES, current_directory, find_trusted, follow
+from toolkit.guard.trusted_code import DEPENDENCIES, RootSet, above, current_directory, find_trusted, follow
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution, DistributionFinder

@@ -1,4 +1,4 @@
-"""What a call may touch before anybody has approved it, and what an approval adds.
+"""Rules about paths: what a call may touch before anybody has approved it, what an approval adds, and the patterns of both.
 
 Promise: the rules are judged on the opened object, as deny rules are: on the path as it was requested and on its real path.
 So a link, ``..``, a walk, a patch or a race reaches nothing that the call was not allowed or approved to touch. An approval
@@ -150,15 +150,7 @@ def _is_below(place: Names, tops: Iterable[Names]) -> bool:
     return any(place[: len(top)] == top for top in tops)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Glob patterns of deny rules and protected names: which paths they cover.
-#
-# They cover too much rather than too little. Names are compared without regard to case, Unicode form and invisible
-# characters, as some file systems do, and without spaces and dots at their end, as others do. A pattern that cannot mean
-# what it says is refused when it is given.
-#
-# Time is linear in the pattern for every name: each ``*`` and ``**`` takes the first position where the rest fits and never
-# tries another. No match is lost by that, because a later star can absorb whatever an earlier one leaves.
+# -- patterns ----------------------------------------------------------------------------------------------------------
 
 Spellings: TypeAlias = tuple[str, ...]
 Folded: TypeAlias = tuple[Spellings, ...]
@@ -187,6 +179,10 @@ class Forms:
 
 class Globs:
     """Patterns with ``*``, ``?``, ``[...]`` and ``**``. Each covers what it matches and everything below that.
+
+    They cover too much rather than too little. Names are compared without regard to case, Unicode form and invisible
+    characters, as some file systems do, and without spaces and dots at their end, as others do. A pattern that cannot
+    mean what it says is refused when it is given.
 
     A pattern without a slash matches a name at any depth. With a slash it starts at a root; if it begins with a slash,
     it may also be an absolute path. A backslash takes the next character literally. There are no exceptions (``!``).
@@ -235,7 +231,11 @@ class Globs:
 
 
 class _PathPattern:
-    """A pattern of several names: groups of names, with any number of directories between two groups."""
+    """A pattern of several names: groups of names, with any number of directories between two groups.
+
+    Time is linear in the pattern for every path: each ``*`` and ``**`` takes the first position where the rest fits and
+    never tries another. No match is lost by that, because a later star can absorb whatever an earlier one leaves.
+    """
 
     __slots__ = ("_groups",)
 

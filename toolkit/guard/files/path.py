@@ -1,4 +1,4 @@
-"""Paths as text: which ones are accepted, and how a name is shown.
+"""Paths as text: which ones are accepted, how a name is shown, and what is said when one cannot be used.
 
 Nothing here touches the disk. A ``SandboxPath`` is well formed, not proven safe: whether it stays inside its root is
 decided while it is opened (``resolve.py``), never from its text.
@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -123,11 +122,9 @@ def split_names(text: str) -> list[str]:
     return [name for name in text.split("/") if name not in ("", ".")]
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Translates errors of the operating system into errors of the toolkit.
-#
-# Promise: the system's own text is left out, because it may name a host path.
+# -- errors ------------------------------------------------------------------------------------------------------------
 
+# What an error of the operating system means. Its own text is left out, because it may name a host path.
 _FAILURES: Final[dict[int, tuple[FailureReason, str]]] = {
     errno.ENOENT: ("NOT_FOUND", "does not exist"),
     errno.ENOTDIR: ("NOT_DIRECTORY", "is not a directory, or is below something that is not a directory"),
@@ -190,11 +187,12 @@ class FileErrors(OsErrorTranslation):
         return to_failure(error, self._shown)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Reports what file tools change to the review of running commands, which would put it back otherwise.
+# -- changes -----------------------------------------------------------------------------------------------------------
 
 Accept: TypeAlias = Callable[[str, bytes | None], None]
+"""Tells the review of running commands what a file tool changed, so that it is not undone: the real path, the new content."""
 AcceptChanges: TypeAlias = Callable[[], contextlib.AbstractContextManager[Accept]]
+"""Entered around every change of files."""
 
 
 @contextlib.contextmanager
@@ -206,60 +204,3 @@ def ignore_changes() -> Iterator[Accept]:
 def absolute(names: Names) -> str:
     """A real path as text."""
     return "/" + "/".join(names)
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# Many directories, and questions about a path that cost the same however many there are.
-#
-# A process may build a toolkit for each of thousands of workspaces; looking at every root for every path would make each
-# new toolkit slower than the one before.
-
-
-class RootSet:
-    """Directories by their real paths.
-
-    >>> roots = RootSet(["/srv/a/work"])
-    >>> roots.covers("/srv/a/work/x.py"), roots.has_at_or_below("/srv"), roots.names_in("/srv")
-    (True, True, {'a'})
-    """
-
-    def __init__(self, roots: Iterable[str] = ()) -> None:
-        self._roots: set[str] = set()
-        # For each directory above a root: the names in it that lead to one.
-        self._names: dict[str, set[str]] = {}
-        for root in roots:
-            self.add(os.path.realpath(root))
-
-    def __contains__(self, path: str) -> bool:
-        return path in self._roots
-
-    def add(self, root: str) -> bool:
-        """Adds a real path; whether it is new."""
-        if root in self._roots:
-            return False
-        self._roots.add(root)
-        for folder in above(root):
-            names = self._names.setdefault(folder, set())
-            if os.path.basename(root) in names:
-                break  # and so are the ones further up
-            names.add(os.path.basename(root))
-            root = folder
-        return True
-
-    def covers(self, path: str) -> bool:
-        """Whether a path is one of the directories, or below one."""
-        return path in self._roots or any(folder in self._roots for folder in above(path))
-
-    def has_at_or_below(self, path: str) -> bool:
-        """Whether a path is one of the directories, or above one."""
-        return path in self._roots or path in self._names
-
-    def names_in(self, folder: str) -> set[str]:
-        """The names in a directory that are one of the directories, or lead to one."""
-        return self._names.get(folder, set())
-
-
-def above(path: str) -> Iterator[str]:
-    """The directories above an absolute path, the nearest first."""
-    while path != (path := os.path.dirname(path)):
-        yield path

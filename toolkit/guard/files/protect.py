@@ -382,65 +382,19 @@ def denied_error(shown: str) -> SandboxViolation:
     return SandboxViolation(f"'{shown}' may not be used: a deny rule matches it")
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Files that run code for the user later, without being asked: at the next shell, editor, agent, debugger or git command.
-#
-# A tool that may write such a file can run code outside the sandbox, in the user's name. So a toolkit asks before one is
-# written, moved or removed; ``ToolkitContext(ask_before_writing=...)`` changes the list.
-#
-# Limit: the list is not complete, and it cannot be. What runs only when the user builds, installs or tests (``Makefile``,
-# ``package.json``, ``pyproject.toml``, ``conftest.py``) or on a server (``.github``)
-# is left out, because agents edit it all day.
-
-RUNS_LATER: Final[tuple[str, ...]] = (
-    # Shells: every session reads one of these.
-    ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile",
-    ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".mkshrc", ".cshrc", ".tcshrc", ".login", ".logout",
-    "config.fish", ".xinitrc", ".xprofile", ".xsession", ".envrc", "mise.toml", ".mise.toml",
-    # Editors: tasks, hooks and interpreters of the project that is opened.
-    ".vscode", ".idea", ".fleet", ".zed", ".devcontainer", ".devcontainer.json", "*.code-workspace",
-    ".vimrc", ".exrc", ".nvimrc", ".nvim.lua", ".emacs", ".emacs.d", ".dir-locals.el",
-    # Agents: their hooks, commands, permissions and servers.
-    ".mcp.json", ".claude", ".claude.json", ".codex", ".cursor", ".agents", ".gemini", ".windsurf", ".continue", ".kiro",
-    ".aider.conf.yml", ".opencode", "opencode.json",
-    # Version control: settings and hooks that name programs.
-    ".gitconfig", ".gitmodules", "hgrc", ".hgrc", ".pre-commit-config.yaml", ".husky", "lefthook.yml", ".lefthook.yml",
-    # Programs that load what a file in the current or the home directory says.
-    ".ripgreprc", ".gdbinit", ".lldbinit", ".pdbrc", ".Rprofile", ".irbrc", ".pryrc", ".ssh",
-    # Where the workspace is a home directory.
-    ".config/git/**", ".config/fish/**", ".config/autostart/**", ".config/systemd/**", ".local/bin/**",
-)  # fmt: skip
-"""Patterns as deny rules have them. Plain names are covered at any depth, with everything below them; those with a slash
-begin at a root."""
-
-
-def check_patterns(patterns: object) -> tuple[str, ...]:
-    """The patterns of ``ask_before_writing``; a pattern that cannot mean what it says is refused.
-
-    >>> check_patterns([".envrc", "ci/**"])
-    ('.envrc', 'ci/**')
-    """
-    if patterns is RUNS_LATER:
-        return RUNS_LATER  # known to be right; reading them takes longer than the rest of building a context
-    if isinstance(patterns, str) or not isinstance(patterns, Sequence):
-        raise SetupError(f"ask_before_writing must be a list of patterns, not {patterns!r}")
-    return Globs(patterns).globs
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# Places inside the roots that may be read but never changed, because trusted code is loaded from there.
-#
-# Promise: nothing at or below such a place is written, moved, removed or created, and no directory or link on the way
-# to it is moved or removed, by whatever spelling or link it is reached. A place need not exist.
-#
-# Limit: links on the way are found when the places are given; what leads there over a link that is made later has the
-# protection of its real path only.
+# -- read-only places --------------------------------------------------------------------------------------------------
 
 _Pattern: TypeAlias = tuple[frozenset[str], ...]
 
 
 class ReadOnlyPlaces:
-    """Absolute paths of files and directories. Names are compared as deny rules compare them, so too much is refused.
+    """Places inside the roots that may be read but never changed, because trusted code is loaded from there.
+
+    Promise: nothing at or below such a place is written, moved, removed or created, and no directory or link on the way
+    to it is moved or removed, by whatever spelling or link it is reached. A place need not exist. Names are compared as
+    deny rules compare them, so too much is refused.
+    Limit: links on the way are found when the places are given; what leads there over a link that is made later has the
+    protection of its real path only.
 
     >>> from toolkit.guard.files.consent import fold_all
     >>> places = ReadOnlyPlaces(["/ws/.venv"])
@@ -514,3 +468,47 @@ def _starts_with(path: Folded, pattern: _Pattern) -> bool:
     return len(path) >= len(pattern) and all(
         not wanted.isdisjoint(name) for wanted, name in zip(pattern, path, strict=False)
     )
+
+
+# -- files that run later ----------------------------------------------------------------------------------------------
+
+RUNS_LATER: Final[tuple[str, ...]] = (
+    # Shells: every session reads one of these.
+    ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile",
+    ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".mkshrc", ".cshrc", ".tcshrc", ".login", ".logout",
+    "config.fish", ".xinitrc", ".xprofile", ".xsession", ".envrc", "mise.toml", ".mise.toml",
+    # Editors: tasks, hooks and interpreters of the project that is opened.
+    ".vscode", ".idea", ".fleet", ".zed", ".devcontainer", ".devcontainer.json", "*.code-workspace",
+    ".vimrc", ".exrc", ".nvimrc", ".nvim.lua", ".emacs", ".emacs.d", ".dir-locals.el",
+    # Agents: their hooks, commands, permissions and servers.
+    ".mcp.json", ".claude", ".claude.json", ".codex", ".cursor", ".agents", ".gemini", ".windsurf", ".continue", ".kiro",
+    ".aider.conf.yml", ".opencode", "opencode.json",
+    # Version control: settings and hooks that name programs.
+    ".gitconfig", ".gitmodules", "hgrc", ".hgrc", ".pre-commit-config.yaml", ".husky", "lefthook.yml", ".lefthook.yml",
+    # Programs that load what a file in the current or the home directory says.
+    ".ripgreprc", ".gdbinit", ".lldbinit", ".pdbrc", ".Rprofile", ".irbrc", ".pryrc", ".ssh",
+    # Where the workspace is a home directory.
+    ".config/git/**", ".config/fish/**", ".config/autostart/**", ".config/systemd/**", ".local/bin/**",
+)  # fmt: skip
+"""Files that run code for the user later, without being asked: at the next shell, editor, agent, debugger or git command.
+
+A tool that may write such a file can run code outside the sandbox, in the user's name. So a toolkit asks before one is
+written, moved or removed; ``ToolkitContext(ask_before_writing=...)`` changes the list. The patterns are those of deny
+rules: plain names are covered at any depth, with everything below them; those with a slash begin at a root.
+
+Limit: the list is not complete, and it cannot be. What runs only when the user builds, installs or tests (``Makefile``,
+``package.json``, ``pyproject.toml``, ``conftest.py``) or on a server (``.github``) is left out: agents edit it all day.
+"""
+
+
+def check_patterns(patterns: object) -> tuple[str, ...]:
+    """The patterns of ``ask_before_writing``; a pattern that cannot mean what it says is refused.
+
+    >>> check_patterns([".envrc", "ci/**"])
+    ('.envrc', 'ci/**')
+    """
+    if patterns is RUNS_LATER:
+        return RUNS_LATER  # known to be right; reading them takes longer than the rest of building a context
+    if isinstance(patterns, str) or not isinstance(patterns, Sequence):
+        raise SetupError(f"ask_before_writing must be a list of patterns, not {patterns!r}")
+    return Globs(patterns).globs

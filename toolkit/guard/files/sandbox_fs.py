@@ -7,6 +7,11 @@ waits for a FIFO or a device. No message contains a host path that the caller di
 Not stopped: hard links and mounts below a root, a process that changes the workspace while it is being read, and a process
 that moves a directory out of a root during an operation that has opened it. A device node below a root is opened, without
 waiting, before it is refused.
+
+How it is built: ``path.py`` has the path as a caller wrote it and every error text. ``resolve.py`` opens a path beneath a
+root in one step, and ``place.py`` the directory of a name that is about to be used. ``protect.py`` and ``consent.py`` say
+what may be touched there. ``handles.py`` reads, ``changes.py`` changes one name and ``transaction.py`` several, both with
+the steps in ``write.py`` and under the locks of ``locks.py``.
 """
 
 from __future__ import annotations
@@ -59,93 +64,13 @@ if TYPE_CHECKING:
     from toolkit.guard.files.write import FileChange, Fingerprint, WrittenFile
     from toolkit.guard.permission import GitMode, Mode
 
-
-# ----------------------------------------------------------------------------------------------------------------------
-# Reads and checks whole files, with a limit on their size; and lists directories as paths.
-
 MAX_WHOLE_FILE: Final = 10 * 1024 * 1024
 """How many bytes are read or written at once, unless the caller sets another limit."""
-
-
-def read_whole(file: OpenFile, max_bytes: int) -> bytes:
-    """The content of a file; ``TOO_LARGE`` if it is longer than that, also if it grows meanwhile."""
-    data = b"" if file.size > max_bytes else file.read(max_bytes + 1)
-    if file.size > max_bytes or len(data) > max_bytes:
-        size = max(file.size, len(data))
-        raise ToolFailed(
-            "TOO_LARGE",
-            f"'{file.path}' has {size} bytes, and at most {max_bytes} are read at once; read it in parts with open_file, "
-            f"or set max_bytes",
-            path=file.path,
-            size=size,
-        )
-    return data
-
-
-def check_size(data: bytes, shown: str, max_bytes: int) -> None:
-    """Refuses to write more than that."""
-    if len(data) > max_bytes:
-        raise ToolFailed(
-            "TOO_LARGE",
-            f"'{shown}' would have {len(data)} bytes, and at most {max_bytes} are written at once; nothing was changed",
-            path=shown,
-            size=len(data),
-        )
-
-
-def decode(data: bytes, encoding: str, shown: str) -> str:
-    """The text of a file; ``BINARY_NOT_SUPPORTED`` if it is not in this encoding."""
-    try:
-        return data.decode(encoding)
-    except UnicodeDecodeError as error:
-        raise ToolFailed(
-            "BINARY_NOT_SUPPORTED",
-            f"'{shown}' is not {encoding} text: the byte at position {error.start} does not fit; read it with "
-            f"another encoding, or with read_bytes",
-            path=shown,
-        ) from None
-
-
-def encode(text: str, encoding: str, shown: str) -> bytes:
-    """The text as bytes; refuses characters that the encoding does not have."""
-    try:
-        return text.encode(encoding)
-    except UnicodeEncodeError as error:
-        raise ToolFailed(
-            "BINARY_NOT_SUPPORTED",
-            f"the text for '{shown}' cannot be written as {encoding}: the character at position {error.start} does "
-            f"not fit; nothing was changed",
-            path=shown,
-        ) from None
-
-
-def paths_in(folder: SandboxPath, names: EntryNames) -> list[str]:
-    """The paths of these names in a directory, sorted, in a form that every method takes.
-
-    Leaves out names that are not valid UTF-8, because no path can name them.
-    """
-    return [join_names(folder, name) for name in sorted(name for group in names for name in group) if is_nameable(name)]
-
-
-def join_names(folder: SandboxPath, name: str) -> str:
-    """The path of a raw name: relative to the workspace, or absolute below an extra root."""
-    top = () if not folder.root else (folder.root.rstrip("/"),)
-    return "/".join((*top, *folder.parts, name))
-
-
-def is_nameable(name: str) -> bool:
-    """Whether a path can contain this raw name."""
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
+MAX_GLOB_DEPTH: Final = 200
+"""How many directories below each other are walked: each of them is open meanwhile."""
 
 HoldLock: TypeAlias = Callable[[str, Check], AbstractContextManager[None]]
 RootPaths: TypeAlias = Sequence[str | os.PathLike[str]]
-
-
 # Comparing names is slow, and a suggestion is not worth more.
 _MAX_COMPARED_NAMES: Final = 1000
 _MAX_COMPARED_DEPTH: Final = 64
@@ -535,11 +460,85 @@ def _require_list(roots: RootPaths, what: str) -> RootPaths:
     return roots
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Finds paths by a pattern. Links are found, but never followed; the time is linear in what is walked.
+# -- whole files -------------------------------------------------------------------------------------------------------
 
-MAX_GLOB_DEPTH: Final = 200
-"""How many directories below each other are walked: each of them is open meanwhile."""
+
+def read_whole(file: OpenFile, max_bytes: int) -> bytes:
+    """The content of a file; ``TOO_LARGE`` if it is longer than that, also if it grows meanwhile."""
+    data = b"" if file.size > max_bytes else file.read(max_bytes + 1)
+    if file.size > max_bytes or len(data) > max_bytes:
+        size = max(file.size, len(data))
+        raise ToolFailed(
+            "TOO_LARGE",
+            f"'{file.path}' has {size} bytes, and at most {max_bytes} are read at once; read it in parts with open_file, "
+            f"or set max_bytes",
+            path=file.path,
+            size=size,
+        )
+    return data
+
+
+def check_size(data: bytes, shown: str, max_bytes: int) -> None:
+    """Refuses to write more than that."""
+    if len(data) > max_bytes:
+        raise ToolFailed(
+            "TOO_LARGE",
+            f"'{shown}' would have {len(data)} bytes, and at most {max_bytes} are written at once; nothing was changed",
+            path=shown,
+            size=len(data),
+        )
+
+
+def decode(data: bytes, encoding: str, shown: str) -> str:
+    """The text of a file; ``BINARY_NOT_SUPPORTED`` if it is not in this encoding."""
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise ToolFailed(
+            "BINARY_NOT_SUPPORTED",
+            f"'{shown}' is not {encoding} text: the byte at position {error.start} does not fit; read it with "
+            f"another encoding, or with read_bytes",
+            path=shown,
+        ) from None
+
+
+def encode(text: str, encoding: str, shown: str) -> bytes:
+    """The text as bytes; refuses characters that the encoding does not have."""
+    try:
+        return text.encode(encoding)
+    except UnicodeEncodeError as error:
+        raise ToolFailed(
+            "BINARY_NOT_SUPPORTED",
+            f"the text for '{shown}' cannot be written as {encoding}: the character at position {error.start} does "
+            f"not fit; nothing was changed",
+            path=shown,
+        ) from None
+
+
+def paths_in(folder: SandboxPath, names: EntryNames) -> list[str]:
+    """The paths of these names in a directory, sorted, in a form that every method takes.
+
+    Leaves out names that are not valid UTF-8, because no path can name them.
+    """
+    return [join_names(folder, name) for name in sorted(name for group in names for name in group) if is_nameable(name)]
+
+
+def join_names(folder: SandboxPath, name: str) -> str:
+    """The path of a raw name: relative to the workspace, or absolute below an extra root."""
+    top = () if not folder.root else (folder.root.rstrip("/"),)
+    return "/".join((*top, *folder.parts, name))
+
+
+def is_nameable(name: str) -> bool:
+    """Whether a path can contain this raw name."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+# -- patterns ----------------------------------------------------------------------------------------------------------
 
 _ANY_DEPTH: Final = "**"
 _MAGIC: Final = frozenset("*?[")
@@ -552,7 +551,10 @@ OpenDir: TypeAlias = "Callable[[SandboxPath], SandboxDir]"
 
 
 def glob(path: SandboxPath, open_dir: OpenDir) -> Iterator[str]:
-    """The paths that match the pattern ``path``, sorted within each directory."""
+    """The paths that match the pattern ``path``, sorted within each directory.
+
+    Links are found, but never followed; the time is linear in what is walked.
+    """
     if ".." in path.parts:
         raise outside_error(path.text)
     plain = next((at for at, part in enumerate(path.parts) if _MAGIC & set(part)), len(path.parts))

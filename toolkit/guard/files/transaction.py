@@ -2,7 +2,7 @@
 
 First the new files are prepared next to the files they will replace, and the old ones are compared; then only names change.
 A failure before that leaves nothing behind; a failure while names change is undone. A process that is killed leaves a
-journal, if it has a directory for journals, and the next process finishes or undoes its work (``recover.py``).
+journal, if it has a directory for journals, and the next process finishes or undoes its work (``recover``).
 
 Promise: a file that is not the expected one, checked before and after its name changes, is a ``CONFLICT`` and keeps its
 content; no link is followed or replaced; nothing is made, moved or removed by path, only in open directories.
@@ -10,6 +10,9 @@ content; no link is followed or replaced; nothing is made, moved or removed by p
 Not promised: that others never see a part of the changes (names change one after the other, and directories are made
 before that); without a journal, what a killed process leaves; on file systems without ``renameat2``, that a file that is
 being replaced exists at every moment.
+
+Four parts, in this order: a ``Step`` is the change of one name; the ``Journal`` is the log from which another process can
+take over; ``transact`` does the work; ``recover`` finishes or undoes what a killed process left.
 """
 
 from __future__ import annotations
@@ -55,12 +58,7 @@ from toolkit.guard.files.write import (
 )
 from toolkit.guard.system_faults import OsErrorTranslation, describe_errno, find_system_fault
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The change of one name in a transaction: it can be done, undone and recognised later by the process that recovers it.
-#
-# Besides its own name a step has a spare name in the same directory that cannot be guessed. Before the step the new file has
-# the spare name; after it the old file has it. So the same exchange does the step and undoes it. Files are recognised by
-# inode, size and time; a file that is neither of the two belongs to somebody else and is not touched.
+# -- one step ----------------------------------------------------------------------------------------------------------
 
 Facts: TypeAlias = tuple[int, int, int]
 """Inode, size and time of a file. Not its device: all files of a directory share it, and it may change after a restart."""
@@ -97,7 +95,12 @@ class StepFolder:
 
 @dataclass(slots=True, eq=False)
 class Step:
-    """One name that gets another file, a new file, or none."""
+    """One name that gets another file, a new file, or none. It can be done, undone, and recognised by another process.
+
+    Besides its own name a step has a spare name in the same directory that cannot be guessed. Before the step the new
+    file has the spare name; after it the old file has it. So the same exchange does the step and undoes it. Files are
+    recognised by inode, size and time; a file that is neither of the two belongs to somebody else and is not touched.
+    """
 
     folder: StepFolder
     name: str
@@ -213,19 +216,7 @@ def remove_made_folder(folder: StepFolder) -> None:
             os.rmdir(folder.spare, dir_fd=number)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The journal of a transaction: a write-ahead log of its changes, in a directory that no tool can reach.
-#
-# A journal is one file of JSON lines. The process that writes it holds a lock on it as long as it lives, so a journal that
-# can be locked was abandoned. Its lines, in this order:
-#
-# - the plan: every directory and name of the transaction, and the file that each name has before it;
-# - one ``made`` for each directory and file that was made, with its inode;
-# - ``ready``: all new files are complete, with their inode, size and time; names change from here on;
-# - ``undoing``: the transaction failed and is being undone;
-# - ``done``: all names have changed; only the old files must still be removed.
-#
-# An incomplete line is ignored.
+# -- the journal -------------------------------------------------------------------------------------------------------
 
 ItemT = TypeVar("ItemT")
 
@@ -265,7 +256,19 @@ class TransactionPlan:
 
 
 class Journal:
-    """The journal of one transaction, open and locked. Without a file it notes nothing; then only errors can be undone."""
+    """The journal of one transaction: a write-ahead log, in a directory that no tool can reach.
+
+    It is one file of JSON lines. The process that writes it holds a lock on it as long as it lives, so a journal that can
+    be locked was abandoned. Its lines, in this order; an incomplete one is ignored:
+
+    - the plan: every directory and name of the transaction, and the file that each name has before it;
+    - one ``made`` for each directory and file that was made, with its inode;
+    - ``ready``: all new files are complete, with their inode, size and time; names change from here on;
+    - ``undoing``: the transaction failed and is being undone;
+    - ``done``: all names have changed; only the old files must still be removed.
+
+    Without a file it notes nothing; then only errors can be undone.
+    """
 
     def __init__(self, folder: Descriptor | None = None, name: str = "", file: Descriptor | None = None) -> None:
         self._folder = folder
@@ -492,6 +495,9 @@ def _parse_facts(row: Sequence[int] | None) -> Facts | None:
     return ino, size, mtime_ns
 
 
+# -- the transaction ---------------------------------------------------------------------------------------------------
+
+
 class FindPlace(Protocol):
     """Finds the place of a path that may be changed, checked by the rules of ``SandboxFS``."""
 
@@ -524,6 +530,8 @@ def transact(
 
 
 class _Transaction:
+    """One run of ``transact``: plans first, then prepares, compares and changes."""
+
     def __init__(self, changes: Sequence[FileChange], rules: AccessRules, check: Check) -> None:
         self._changes = changes
         self._rules = rules
@@ -763,14 +771,7 @@ class _JournalErrors(OsErrorTranslation):
         return find_system_fault(error, what) or ToolFailed("IO", f"{what}: {describe_errno(error.errno or errno.EIO)}")
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Recovers the transactions of killed processes: each is finished or undone, so that all of its changes hold or none.
-#
-# A journal is not trusted without checks. A directory is opened name by name from its root without following a link and must
-# be the one that was noted. A file is touched only if it is the one that was noted, by inode, size and time. What somebody
-# else put in its place stays, and the report says so.
-#
-# Recovery is idempotent: a process that is killed during it leaves the rest to the next one.
+# -- recovery ----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -787,7 +788,14 @@ class Recovery:
 
 
 def recover(journals: JournalDirectory, rules: AccessRules) -> Iterator[Recovery]:
-    """Finish or undo every transaction below these roots whose process is gone."""
+    """Finish or undo every transaction below these roots whose process is gone.
+
+    A journal is not trusted without checks. A directory is opened name by name from its root without following a link
+    and must be the one that was noted. A file is touched only if it is the one that was noted, by inode, size and time.
+    What somebody else put in its place stays, and the report says so.
+
+    Idempotent: a process that is killed during it leaves the rest to the next one.
+    """
     for journal in journals.take_abandoned():
         try:
             recovery = _recover_one(journal, rules)

@@ -1,12 +1,14 @@
-"""Writes one file in an open directory. A file is never written in place, only replaced as a whole.
+"""Writes and renames in an open directory. A file is never written in place, only replaced as a whole.
 
 Promise: however the write ends, by a full disk or a cancelled call, the name means either what it meant before or the
 complete new file, and no other file is left behind. A hard link to the old file keeps the old content. Writers that hold
-the lock of the same name (``transaction/locks.py``) run one after the other.
+the lock of the same name (``locks.py``) run one after the other.
 
 Not kept when a file is replaced: its owner, access lists, extended attributes, set-id bits and hard links. The file's own
 mode does not prevent a replacement; only the mode of its directory does. A process that is killed between two steps may
 leave a temporary file (``.`` and 32 hexadecimal digits).
+
+No function follows a link at a name it is given, or replaces anything unless that was requested.
 """
 
 from __future__ import annotations
@@ -24,91 +26,12 @@ from typing import Final, TypeAlias
 from toolkit.guard.files.place import stat_entry
 from toolkit.guard.files.resolve import READ_DIRECTORY, os_error
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Renames one name in an open directory and never replaces anything unless that was requested.
-#
-# No function follows a link at either name. Where the kernel or the file system has no ``renameat2``, ``move_new`` and
-# ``exchange`` take several steps: ``move_new`` is still safe then, but during ``exchange`` the second name is missing for
-# a moment.
-
-_RENAME_NOREPLACE: Final = 1
-_RENAME_EXCHANGE: Final = 2
-
-
-def move(old_folder: int, old: str, new_folder: int, new: str, *, replace: bool) -> None:
-    """Rename; without ``replace``, only to a name that does not exist."""
-    if replace:
-        os.rename(old, new, src_dir_fd=old_folder, dst_dir_fd=new_folder)
-    else:
-        move_new(old_folder, old, new_folder, new)
-
-
-def move_new(old_folder: int, old: str, new_folder: int, new: str) -> None:
-    """Rename to a name that must not exist. The check and the rename are one operation."""
-    if not _try_renameat2(old_folder, old, new_folder, new, _RENAME_NOREPLACE):
-        _claim_and_move(old_folder, old, new_folder, new)
-
-
-def exchange(folder: int, spare: str, name: str) -> None:
-    """Swap two names in one directory; no other process uses ``spare``.
-
-    Where that takes several steps, the old file of ``name`` is called ``third_name(spare)`` between them.
-    """
-    if _try_renameat2(folder, spare, folder, name, _RENAME_EXCHANGE):
-        return
-    os.stat(spare, dir_fd=folder, follow_symlinks=False)
-    os.rename(name, third_name(spare), src_dir_fd=folder, dst_dir_fd=folder)
-    try:
-        move_new(folder, spare, folder, name)
-    except OSError:
-        with suppress(OSError):
-            move_new(folder, third_name(spare), folder, name)
-        raise
-    os.rename(third_name(spare), spare, src_dir_fd=folder, dst_dir_fd=folder)
-
-
-def third_name(spare: str) -> str:
-    """The additional name that ``exchange`` needs where the system cannot swap two names at once."""
-    return f"{spare}~"
-
-
-def _try_renameat2(old_folder: int, old: str, new_folder: int, new: str, flag: int) -> bool:
-    """Whether the system did the rename; False where it has no such call."""
-    if _renameat2 is None:
-        return False
-    done = _renameat2(old_folder, os.fsencode(old), new_folder, os.fsencode(new), flag)
-    number = ctypes.get_errno()
-    if done == 0:
-        return True
-    if number not in (errno.EINVAL, errno.ENOSYS):
-        raise os_error(number)
-    return False
-
-
-def _claim_and_move(old_folder: int, old: str, new_folder: int, new: str) -> None:
-    """``move_new`` without ``renameat2``: creating the new name fails if it exists."""
-    if stat.S_ISDIR(os.stat(old, dir_fd=old_folder, follow_symlinks=False).st_mode):
-        os.mkdir(new, dir_fd=new_folder)
-        try:
-            os.rename(old, new, src_dir_fd=old_folder, dst_dir_fd=new_folder)
-        except OSError:
-            with suppress(OSError):
-                os.rmdir(new, dir_fd=new_folder)
-            raise
-    else:
-        os.link(old, new, src_dir_fd=old_folder, dst_dir_fd=new_folder, follow_symlinks=False)
-        os.unlink(old, dir_fd=old_folder)
-
-
-_renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
-if _renameat2 is not None:
-    _renameat2.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint]
-
-
 _CHUNK: Final = 1 << 20
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_NOCTTY | os.O_CLOEXEC
 _PERMISSIONS: Final = 0o777
+_RENAME_NOREPLACE: Final = 1
+_RENAME_EXCHANGE: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +62,35 @@ class WrittenFile:
     created: bool
     size: int
     mode: int
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """Write this content to a file: the one that was read, or a new one with the directories above it.
+
+    :param expected: what was read; None if the name must not exist.
+    :param mode: the permissions of the file, without set-id bits; if None, a replaced file keeps its own and a new one gets
+        the default by umask.
+    :param executable: whether the default by umask includes execute permission.
+    """
+
+    path: str
+    data: bytes
+    expected: Fingerprint | None
+    mode: int | None = None
+    executable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """Remove a file. A link is refused: neither the link nor its target is removed."""
+
+    path: str
+    expected: Fingerprint
+
+
+FileChange: TypeAlias = Put | Drop
+"""What a transaction does with one file."""
 
 
 def replace_file(
@@ -231,33 +183,77 @@ def is_unchanged(folder: int, name: str, expected: Fingerprint) -> bool:
         )
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# What a transaction should do, file by file: plain data.
+# -- renaming ----------------------------------------------------------------------------------------------------------
+
+# Where the kernel or the file system has no ``renameat2``, ``move_new`` and ``exchange`` take several steps: ``move_new`` is
+# still safe then, but during ``exchange`` the second name is missing for a moment.
 
 
-@dataclass(frozen=True, slots=True)
-class Put:
-    """Write this content to a file: the one that was read, or a new one with the directories above it.
+def move(old_folder: int, old: str, new_folder: int, new: str, *, replace: bool) -> None:
+    """Rename; without ``replace``, only to a name that does not exist."""
+    if replace:
+        os.rename(old, new, src_dir_fd=old_folder, dst_dir_fd=new_folder)
+    else:
+        move_new(old_folder, old, new_folder, new)
 
-    :param expected: what was read; None if the name must not exist.
-    :param mode: the permissions of the file, without set-id bits; if None, a replaced file keeps its own and a new one gets
-        the default by umask.
-    :param executable: whether the default by umask includes execute permission.
+
+def move_new(old_folder: int, old: str, new_folder: int, new: str) -> None:
+    """Rename to a name that must not exist. The check and the rename are one operation."""
+    if not _try_renameat2(old_folder, old, new_folder, new, _RENAME_NOREPLACE):
+        _claim_and_move(old_folder, old, new_folder, new)
+
+
+def exchange(folder: int, spare: str, name: str) -> None:
+    """Swap two names in one directory; no other process uses ``spare``.
+
+    Where that takes several steps, the old file of ``name`` is called ``third_name(spare)`` between them.
     """
-
-    path: str
-    data: bytes
-    expected: Fingerprint | None
-    mode: int | None = None
-    executable: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Drop:
-    """Remove a file. A link is refused: neither the link nor its target is removed."""
-
-    path: str
-    expected: Fingerprint
+    if _try_renameat2(folder, spare, folder, name, _RENAME_EXCHANGE):
+        return
+    os.stat(spare, dir_fd=folder, follow_symlinks=False)
+    os.rename(name, third_name(spare), src_dir_fd=folder, dst_dir_fd=folder)
+    try:
+        move_new(folder, spare, folder, name)
+    except OSError:
+        with suppress(OSError):
+            move_new(folder, third_name(spare), folder, name)
+        raise
+    os.rename(third_name(spare), spare, src_dir_fd=folder, dst_dir_fd=folder)
 
 
-FileChange: TypeAlias = Put | Drop
+def third_name(spare: str) -> str:
+    """The additional name that ``exchange`` needs where the system cannot swap two names at once."""
+    return f"{spare}~"
+
+
+def _try_renameat2(old_folder: int, old: str, new_folder: int, new: str, flag: int) -> bool:
+    """Whether the system did the rename; False where it has no such call."""
+    if _renameat2 is None:
+        return False
+    done = _renameat2(old_folder, os.fsencode(old), new_folder, os.fsencode(new), flag)
+    number = ctypes.get_errno()
+    if done == 0:
+        return True
+    if number not in (errno.EINVAL, errno.ENOSYS):
+        raise os_error(number)
+    return False
+
+
+def _claim_and_move(old_folder: int, old: str, new_folder: int, new: str) -> None:
+    """``move_new`` without ``renameat2``: creating the new name fails if it exists."""
+    if stat.S_ISDIR(os.stat(old, dir_fd=old_folder, follow_symlinks=False).st_mode):
+        os.mkdir(new, dir_fd=new_folder)
+        try:
+            os.rename(old, new, src_dir_fd=old_folder, dst_dir_fd=new_folder)
+        except OSError:
+            with suppress(OSError):
+                os.rmdir(new, dir_fd=new_folder)
+            raise
+    else:
+        os.link(old, new, src_dir_fd=old_folder, dst_dir_fd=new_folder, follow_symlinks=False)
+        os.unlink(old, dir_fd=old_folder)
+
+
+_renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+if _renameat2 is not None:
+    _renameat2.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint]
