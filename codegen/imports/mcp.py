@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from toolkit.codegen.imports.run import ImportResult
 from toolkit.codegen.imports.settings import ImportSettings
 from toolkit.errors import SetupError, ToolkitError, ToolTimeout, nearest
-from toolkit.guard.network.network import Network
+from toolkit.guard.network.hosts import Network
 from toolkit.guard.process.guard import ProcessGuard
 from toolkit.packs.mcp.server import TOKEN_RECORDS, McpOAuth, McpServer
 from toolkit.runtime.context import McpCallbacks, OpenUrl

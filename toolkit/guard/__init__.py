@@ -1,6 +1,7 @@
 """The boundary: what a tool may touch, and the only code that touches the system for it.
 
-Each folder is one concern and can be audited by itself: ``policy`` decides; ``fs``, ``process`` and ``net`` act. This package
+Each folder is one concern and can be audited by itself: ``policy`` decides; ``files``,
+``process`` and ``network`` act; ``review`` looks at what a command left. This package
 uses the standard library and ``toolkit.errors`` only. Everything here is loaded when it is first used.
 """
 
@@ -33,13 +34,15 @@ if TYPE_CHECKING:
     from toolkit.guard.network.hosts import AddressRules as AddressRules
     from toolkit.guard.network.hosts import Host as Host
     from toolkit.guard.network.hosts import HostPattern as HostPattern
+    from toolkit.guard.network.hosts import Network as Network
     from toolkit.guard.network.hosts import Url as Url
-    from toolkit.guard.network.network import Network as Network
     from toolkit.guard.permission import ALL_PERMISSIONS as ALL_PERMISSIONS
     from toolkit.guard.permission import PERMISSIONS as PERMISSIONS
     from toolkit.guard.permission import Carrier as Carrier
     from toolkit.guard.permission import CarrierChoice as CarrierChoice
+    from toolkit.guard.permission import CommandLimits as CommandLimits
     from toolkit.guard.permission import CommandNetwork as CommandNetwork
+    from toolkit.guard.permission import EndedBy as EndedBy
     from toolkit.guard.permission import GitMode as GitMode
     from toolkit.guard.permission import Mode as Mode
     from toolkit.guard.permission import Permission as Permission
@@ -55,8 +58,6 @@ if TYPE_CHECKING:
     from toolkit.guard.process.guard import LongProcess as LongProcess
     from toolkit.guard.process.guard import ProcessGuard as ProcessGuard
     from toolkit.guard.process.guard import ProcessResult as ProcessResult
-    from toolkit.guard.process.limits import CommandLimits as CommandLimits
-    from toolkit.guard.process.limits import EndedBy as EndedBy
 else:
     from toolkit.lazy_exports import lazy_exports
 
@@ -71,15 +72,13 @@ else:
             ".files.write": "Drop FileChange Put Fingerprint WrittenFile",
             ".files.transaction": "Recovery",
             ".git": "GitChange GitGuard GitStatus",
-            ".network.hosts": "AddressRules Host HostPattern Url",
+            ".network.hosts": "AddressRules Host HostPattern Network Url",
             ".network.guard": "Response NetGuard ServiceGuard",
-            ".network.network": "Network",
-            ".permission": """ALL_PERMISSIONS PERMISSIONS Carrier CarrierChoice CommandNetwork GitMode Mode Permission
-                Permissions SandboxChoice""",
+            ".permission": """ALL_PERMISSIONS PERMISSIONS Carrier CarrierChoice CommandLimits CommandNetwork EndedBy
+                GitMode Mode Permission Permissions SandboxChoice""",
             ".policy.rule": "HINTS Hint Decision Rule",
             ".policy.policy": "SecurityPolicy Verdict",
             ".policy.preview": "Preview",
             ".process.guard": "ProcessGuard ProcessResult LongProcess",
-            ".process.limits": "CommandLimits EndedBy",
         },
     )

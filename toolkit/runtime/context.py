@@ -30,9 +30,9 @@ from toolkit.wire.message import TextMessage
 if TYPE_CHECKING:
     from opentelemetry.trace import Tracer, TracerProvider
 
-    from toolkit.guard.network.network import Network
+    from toolkit.guard.network.hosts import Network
+    from toolkit.guard.permission import CommandLimits
     from toolkit.guard.policy.policy import SecurityPolicy
-    from toolkit.guard.process.limits import CommandLimits
     from toolkit.inject import DependencyScope, Factory
     from toolkit.runtime.approvals import Approver
     from toolkit.runtime.audit.settings import AuditFile, AuditSink

@@ -116,7 +116,7 @@ class Guards:
     def net(self) -> NetGuard:
         """The only way to the network."""
         from toolkit.guard.network.guard import NetGuard
-        from toolkit.guard.network.network import Network
+        from toolkit.guard.network.hosts import Network
 
         return NetGuard(self._context.network or Network())
 

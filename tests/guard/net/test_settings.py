@@ -16,8 +16,7 @@ import pytest
 from toolkit.errors import SandboxViolation, SetupError, ToolCancelled, ToolFailed, ToolkitError
 from toolkit.guard import Host, NetGuard, Network
 from toolkit.guard.network.guard import Deadline, connect
-from toolkit.guard.network.hosts import parse_address
-from toolkit.guard.network.network import system_resolve
+from toolkit.guard.network.hosts import parse_address, system_resolve
 
 WATCHDOG = 60
 
@@ -98,7 +97,7 @@ def test_settings_do_not_change() -> None:
 
 
 def test_settings_load_neither_socket_nor_ssl() -> None:
-    code = "import sys, toolkit.guard.network.network; print({'socket', 'ssl', 'http.client'} & set(sys.modules))"
+    code = "import sys, toolkit.guard.network.hosts; print({'socket', 'ssl', 'http.client'} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout == b"set()\n"
 
 

@@ -22,11 +22,7 @@ from tests.projects import REPOSITORY
 from toolkit.errors import ToolFailed, ToolNotAllowed
 from toolkit.guard import ProcessGuard
 from toolkit.guard.files import resolve
-from toolkit.guard.process import bubblewrap, namespaces, tier
-from toolkit.guard.process import kernel as landlock
-from toolkit.guard.process import kernel as seccomp
-from toolkit.guard.process import kernel as syscall
-from toolkit.guard.process import supervisor as usage
+from toolkit.guard.process import bubblewrap, kernel, namespaces, supervisor, tier
 from toolkit.guard.process.kernel import MACHINES, Unsupported
 from toolkit.guard.process.tier import TierChoice, pick_tier, probe
 
@@ -191,13 +187,13 @@ def test_a_machine_without_our_numbers_has_no_tier(monkeypatch: pytest.MonkeyPat
         machine = "riscv64"
 
     monkeypatch.setattr(os, "uname", Other)
-    syscall.machine.cache_clear()
+    kernel.machine.cache_clear()
     monkeypatch.setattr(tier, "_working", set())
     try:
         assert "riscv64" in probe("reduced")
     finally:
         monkeypatch.undo()
-        syscall.machine.cache_clear()
+        kernel.machine.cache_clear()
 
 
 def test_a_sandbox_that_cannot_be_built_runs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -268,15 +264,15 @@ def test_the_tiers_as_another_user(sandbox: str, carrier: str) -> None:
 
 # Those that are made, where the filter names those that are refused.
 OTHER_CALLS: dict[str, tuple[int, int] | int] = {
-    "capset": syscall._CAPSET,
-    "kcmp": usage._KCMP,
-    "clone": syscall._CLONE,
-    "close_range": syscall._CLOSE_RANGE,
-    "prctl": syscall._PRCTL,
-    "seccomp": seccomp._SECCOMP,
-    "landlock_create_ruleset": landlock._CREATE_RULESET,
-    "landlock_add_rule": landlock._ADD_RULE,
-    "landlock_restrict_self": landlock._RESTRICT_SELF,
+    "capset": kernel._CAPSET,
+    "kcmp": supervisor._KCMP,
+    "clone": kernel._CLONE,
+    "close_range": kernel._CLOSE_RANGE,
+    "prctl": kernel._PRCTL,
+    "seccomp": kernel._SECCOMP,
+    "landlock_create_ruleset": kernel._CREATE_RULESET,
+    "landlock_add_rule": kernel._ADD_RULE,
+    "landlock_restrict_self": kernel._RESTRICT_SELF,
     "openat2": resolve._SYS_OPENAT2,
     "unshare": namespaces._UNSHARE,
     "mount": namespaces._MOUNT,
@@ -296,9 +292,9 @@ def test_numbers_are_those_of_the_kernels_headers(machine: str) -> None:
         pytest.skip("the kernel's headers (linux-libc-dev) are not installed")
     found = dict(re.findall(r"^#define __NR(?:3264)?_(\w+)\s+(\d+)", header.read_text(), re.MULTILINE))
     column = MACHINES.index(machine)
-    ours: dict[str, int | None] = {name: numbers[column] for name, numbers in seccomp.CONDITIONAL.items()}
-    ours |= {name: numbers[column] for name, numbers in seccomp.ABSENT.items()}
-    for table in (seccomp.REFUSED, *seccomp.REFUSED_IN_REDUCED.values()):
+    ours: dict[str, int | None] = {name: numbers[column] for name, numbers in kernel.CONDITIONAL.items()}
+    ours |= {name: numbers[column] for name, numbers in kernel.ABSENT.items()}
+    for table in (kernel.REFUSED, *kernel.REFUSED_IN_REDUCED.values()):
         ours |= {name: numbers[column] for name, numbers in table.items()}
     ours |= {name: number if isinstance(number, int) else number[column] for name, number in OTHER_CALLS.items()}
     newer_than_some_headers = {
@@ -314,7 +310,7 @@ def test_every_number_in_the_guard_is_compared() -> None:
     """A table of two numbers that is not in the lists above would not be."""
     tables = {
         name: value
-        for module in (landlock, namespaces, resolve, seccomp, syscall, usage)
+        for module in (kernel, namespaces, resolve, supervisor)
         for name, value in vars(module).items()
         if isinstance(value, tuple) and len(value) == 2 and all(isinstance(number, int) for number in value)
     }
@@ -335,7 +331,7 @@ def test_requests_are_those_of_the_kernels_headers(tmp_path: Path) -> None:
     (tmp_path / "p.c").write_text(f"{headers}int main(void) {{ {prints} }}\n")
     subprocess.run(["cc", "-o", str(tmp_path / "p"), str(tmp_path / "p.c")], check=True)
     shown = subprocess.run([str(tmp_path / "p")], capture_output=True, check=True, text=True).stdout
-    assert tuple(map(int, shown.split())) == seccomp._SET_FLAGS
+    assert tuple(map(int, shown.split())) == kernel._SET_FLAGS
 
 
 @pytest.mark.parametrize("machine", MACHINES)
@@ -346,7 +342,7 @@ def test_architectures_are_those_of_the_kernels_headers(machine: str) -> None:
     found = dict(re.findall(r"^#define EM_(\w+)\s+(\d+)", header.read_text(), re.MULTILINE))
     sixty_four_bit, little_endian = 0x80000000, 0x40000000
     expected = int(found[machine.upper()]) | sixty_four_bit | little_endian
-    assert seccomp._AUDIT_ARCH[MACHINES.index(machine)] == expected
+    assert kernel._AUDIT_ARCH[MACHINES.index(machine)] == expected
 
 
 def verdict(code: bytes, arch: int, number: int, *arguments: int) -> int:
@@ -380,23 +376,23 @@ UNIX, INET, INET6, NETLINK, VSOCK = 1, 2, 10, 16, 40
 @pytest.mark.parametrize("full", [False, True])
 def test_the_filter_answers_by_number_and_argument(machine: str, network: bool, full: bool) -> None:
     column = MACHINES.index(machine)
-    code = seccomp.program(column, network=network, full=full)
-    arch = seccomp._AUDIT_ARCH[column]
-    call = {name: numbers[column] for name, numbers in seccomp.CONDITIONAL.items()}
+    code = kernel.filter_program(column, network=network, full=full)
+    arch = kernel._AUDIT_ARCH[column]
+    call = {name: numbers[column] for name, numbers in kernel.CONDITIONAL.items()}
     assert verdict(code, arch, 63 if machine == "aarch64" else 0) == ALLOWED  # read
-    assert verdict(code, seccomp._AUDIT_ARCH[1 - column], 0) == KILLED
+    assert verdict(code, kernel._AUDIT_ARCH[1 - column], 0) == KILLED
     assert verdict(code, 0x40000003, 0) == KILLED  # 32 bit
     assert verdict(code, arch, 0x40000000) == EPERM  # x32
-    for number in (numbers[column] for numbers in seccomp.REFUSED.values()):
+    for number in (numbers[column] for numbers in kernel.REFUSED.values()):
         assert number is None or verdict(code, arch, number) == EPERM
-    for number in (numbers[column] for numbers in seccomp.ABSENT.values()):
+    for number in (numbers[column] for numbers in kernel.ABSENT.values()):
         assert verdict(code, arch, number) == ENOSYS
     assert verdict(code, arch, call["clone"], 0x003D0F00) == ALLOWED  # a thread
     for flag in (0x20000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000):
         assert verdict(code, arch, call["clone"], 17 | flag) == EPERM
     assert verdict(code, arch, call["ioctl"], 0, 0x5412) == EPERM
     assert verdict(code, arch, call["ioctl"], 0, 0x1_0000_5412) == EPERM  # the kernel drops the upper half
-    for set_flags in (*seccomp._SET_FLAGS, 0x1_401C_5820):
+    for set_flags in (*kernel._SET_FLAGS, 0x1_401C_5820):
         assert verdict(code, arch, call["ioctl"], 0, set_flags) == EOPNOTSUPP
     for harmless in (0x5401, 0x80086601, 0x801C581F, 0x40049409):  # TCGETS, FS_IOC_GETFLAGS, FS_IOC_FSGETXATTR, FICLONE
         assert verdict(code, arch, call["ioctl"], 0, harmless) == ALLOWED
@@ -430,9 +426,9 @@ def test_the_filter_answers_by_number_and_argument(machine: str, network: bool, 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_the_filter_of_the_reduced_tier_refuses_more(machine: str) -> None:
     column = MACHINES.index(machine)
-    arch = seccomp._AUDIT_ARCH[column]
-    full, reduced = (seccomp.program(column, network=False, full=full) for full in (True, False))
-    for number, calls in seccomp.REFUSED_IN_REDUCED.items():
+    arch = kernel._AUDIT_ARCH[column]
+    full, reduced = (kernel.filter_program(column, network=False, full=full) for full in (True, False))
+    for number, calls in kernel.REFUSED_IN_REDUCED.items():
         for name, numbers in calls.items():
             call = numbers[column]
             if call is not None:
@@ -448,13 +444,13 @@ WHOM = [(0, ALLOWED, ALLOWED), (1, EPERM, EPERM), (77, ALLOWED, EPERM), (1 << 32
 def test_the_filter_answers_by_the_process_that_is_meant(machine: str, whom: int, full: int, reduced: int) -> None:
     """The kernel reads the lower half of a pid. The first process of the full tier is the supervisor."""
     column = MACHINES.index(machine)
-    arch = seccomp._AUDIT_ARCH[column]
+    arch = kernel._AUDIT_ARCH[column]
     for is_full, expected in ((True, full), (False, reduced)):
-        code = seccomp.program(column, network=False, full=is_full)
-        for numbers in seccomp.ON_PROCESS.values():
+        code = kernel.filter_program(column, network=False, full=is_full)
+        for numbers in kernel.ON_PROCESS.values():
             assert verdict(code, arch, numbers[column], whom) == expected
         for name, one_process in (("setpriority", 0), ("ioprio_set", 1)):
-            number = seccomp.ON_PROCESSES[name][column]
+            number = kernel.ON_PROCESSES[name][column]
             assert verdict(code, arch, number, one_process, whom) == expected
             for group_or_user in (one_process + 1, one_process + 2):
                 assert verdict(code, arch, number, group_or_user, whom) == EPERM

@@ -32,8 +32,7 @@ from http.client import HTTPException, HTTPResponse
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
 
 from toolkit.errors import InvalidArguments, SandboxViolation, ToolFailed
-from toolkit.guard.network.hosts import Address, Host, Url, parse_address
-from toolkit.guard.network.network import Network
+from toolkit.guard.network.hosts import Address, Host, Network, Url, parse_address
 from toolkit.guard.system_faults import OsErrorTranslation
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
-"""URLs and host names: which ones are accepted, and how they are compared.
+"""Where a tool may connect to: URLs, host names and addresses, and the settings they are compared with (``Network``).
 
-Every text is either read in exactly one way or refused, so what is checked is what is connected to. Nothing here touches the
-network.
+Every text is either read in exactly one way or refused, so what is checked is what is connected to. Nothing here connects
+(``guard.py`` does), and neither ``socket`` nor ``ssl`` is loaded: every toolkit has a ``Network``, but few calls use it.
 """
 
 from __future__ import annotations
@@ -11,21 +11,23 @@ import ipaddress
 import re
 import unicodedata
 import urllib.parse
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Final, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from toolkit.errors import InvalidArguments, SandboxViolation, SetupError, ToolkitError
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Which IP addresses are public, by the registries of special addresses.
-#
-# ``ipaddress.is_global`` is not used: it calls ``::127.0.0.1``, ``64:ff9b::7f00:1`` and multicast addresses global.
-# Nothing here touches the network.
+if TYPE_CHECKING:
+    import ssl
+
+# -- addresses ---------------------------------------------------------------------------------------------------------
 
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 AddressNetwork: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
+# By the registries of special addresses. ``ipaddress.is_global`` is not used: it calls ``::127.0.0.1``,
+# ``64:ff9b::7f00:1`` and multicast addresses global.
 _NOT_PUBLIC_V4: Final = tuple(
     map(
         ipaddress.IPv4Network,
@@ -182,6 +184,8 @@ def _parse_network(text: object) -> AddressNetwork:
         f"allow_addresses: {text!r} is not an address or a network without host bits such as '10.1.0.0/16'"
     )
 
+
+# -- hosts and URLs ----------------------------------------------------------------------------------------------------
 
 MAX_URL: Final = 8192
 _MAX_HOST: Final = 253
@@ -412,3 +416,88 @@ def _ascii_label(label: str) -> str:
 
 def _host_error() -> SandboxViolation:
     return SandboxViolation("the host is not a valid name or address")
+
+
+# -- settings ----------------------------------------------------------------------------------------------------------
+
+Resolve: TypeAlias = Callable[[str, int], Sequence[str]]
+
+
+def system_resolve(host: str, port: int) -> Sequence[str]:
+    """One lookup by the system: all addresses of ``host``, in the order that the system prefers."""
+    import socket
+
+    return [str(found[4][0]) for found in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+
+
+@dataclass(frozen=True)
+class Network:
+    """What may be reached. Immutable; a mistake in the settings is a ``SetupError`` here.
+
+    ``allow_hosts``: None for every host, else the only allowed hosts; an empty list allows nothing. ``deny_hosts`` takes
+    precedence. Both contain names (``example.org``), patterns for the names below one (``*.example.org``) or addresses as in
+    a URL; a denied address is also denied when a name resolves to it. ``allow_addresses``: networks that may be reached
+    although they are not public, for a service of your own; metadata addresses must be listed one by one.
+    ``resolve(host, port)``: returns addresses as text, which are checked like those of the system's lookup. ``tls``: a
+    context that checks certificates and host names; by default with the system's certificate authorities.
+
+    Promise: a host is checked by its parsed labels, an address by ``AddressRules``, and both must pass.
+    Limit: with ``allow_addresses`` and no ``allow_hosts``, any name that resolves to such an address may be used.
+    """
+
+    allow_hosts: Sequence[str] | None = None
+    deny_hosts: Sequence[str] = ()
+    allow_addresses: Sequence[str] = ()
+    resolve: Resolve = field(default=system_resolve, repr=False)
+    tls: ssl.SSLContext | None = field(default=None, repr=False)
+    _allowed: tuple[HostPattern, ...] | None = field(init=False, repr=False, compare=False)
+    _denied: tuple[HostPattern, ...] = field(init=False, repr=False, compare=False)
+    _addresses: AddressRules = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        for name in ("allow_hosts", "deny_hosts", "allow_addresses"):
+            value = getattr(self, name)
+            if isinstance(value, str):
+                raise SetupError(f"{name} must be a list: write {name}=[{value!r}]")
+            if value is not None:
+                object.__setattr__(self, name, tuple(value))
+        if self.tls is not None and not (self.tls.check_hostname and self.tls.verify_mode.name == "CERT_REQUIRED"):
+            raise SetupError("tls must check certificates and host names; load your own certificate authority instead")
+        allowed = None if self.allow_hosts is None else tuple(map(HostPattern.parse, self.allow_hosts))
+        object.__setattr__(self, "_allowed", allowed)
+        object.__setattr__(self, "_denied", tuple(map(HostPattern.parse, self.deny_hosts)))
+        object.__setattr__(self, "_addresses", AddressRules(self.allow_addresses))
+
+    @cached_property
+    def context(self) -> ssl.SSLContext:
+        """The TLS context. Loading the system's authorities is slow, so it is done once, on first use."""
+        import ssl
+
+        return self.tls or ssl.create_default_context()
+
+    def for_service(self, host: Host, *, public_only: bool = False) -> Network:
+        """The network for one host that the configuration names as a service or server: only that host, wherever it is,
+        including this machine; with ``public_only``, only where this network permits it.
+
+        ``allow_hosts`` and ``deny_hosts`` still apply: if ``allow_hosts`` is a list, the host must be on it. A metadata
+        address cannot be reached unless it is the host itself.
+        Limit: DNS decides where the host is; over https the certificate must be valid for its name.
+        """
+        hosts = (host.bracketed,) if self.allow_hosts is None else self.allow_hosts
+        if public_only:
+            return replace(self, allow_hosts=hosts)
+        named = () if host.address is None else (host.text,)
+        return replace(self, allow_hosts=hosts, allow_addresses=("0.0.0.0/0", "::/0", *named))
+
+    def judge_host(self, host: Host) -> None:
+        """Raise ``SandboxViolation`` unless the lists allow this host."""
+        if any(pattern.matches(host) for pattern in self._denied):
+            raise SandboxViolation(f"the host '{host.text}' is denied by 'deny_hosts'")
+        if self._allowed is not None and not any(pattern.matches(host) for pattern in self._allowed):
+            raise SandboxViolation(f"the host '{host.text}' is not one of the allowed hosts")
+
+    def permits(self, address: Address) -> bool:
+        """Whether this address may be connected to, for a host that is allowed."""
+        addresses = (address, *embedded_addresses(address))
+        denied = any(pattern.host.address in addresses for pattern in self._denied)
+        return not denied and self._addresses.permits(address)

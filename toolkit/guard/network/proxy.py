@@ -28,8 +28,7 @@ from typing import Final, TypeAlias
 from toolkit.errors import InvalidArguments, SandboxViolation, ToolFailed, ToolkitError, ToolNotAllowed
 from toolkit.guard.forks import start_again_in_child
 from toolkit.guard.network.guard import Deadline, connect
-from toolkit.guard.network.hosts import Url
-from toolkit.guard.network.network import Network
+from toolkit.guard.network.hosts import Network, Url
 
 # ----------------------------------------------------------------------------------------------------------------------
 # The head of a request to the proxy of a command: read in exactly one way, or refused.

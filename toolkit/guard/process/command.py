@@ -20,9 +20,9 @@ from typing import Final, Protocol, TypeAlias, cast
 
 from toolkit.errors import InvalidArguments, SandboxViolation, ToolFailed, ToolkitError, ToolNotAllowed
 from toolkit.guard.files.path import display
+from toolkit.guard.permission import CommandLimits, EndedBy
 from toolkit.guard.process.fork_client import CommandHandle
 from toolkit.guard.process.kernel import PROXY_PORT
-from toolkit.guard.process.limits import CommandLimits, EndedBy
 from toolkit.guard.process.messages import CommandRequest
 from toolkit.guard.system_faults import SCARCE_AT_START, describe_errno, system_fault
 

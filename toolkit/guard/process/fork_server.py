@@ -29,8 +29,6 @@ from collections.abc import Callable
 from typing import Final, NoReturn, Protocol
 
 from toolkit.guard.files.resolve import HANDLE, pick
-from toolkit.guard.process import kernel as landlock
-from toolkit.guard.process import kernel as seccomp
 from toolkit.guard.process import namespaces
 from toolkit.guard.process.bubblewrap import BubblewrapStarter
 from toolkit.guard.process.kernel import (
@@ -39,7 +37,9 @@ from toolkit.guard.process.kernel import (
     PR_SET_PDEATHSIG,
     Unsupported,
     clone,
+    filter_program,
     forbid_new_capabilities,
+    landlock_abi,
     machine,
     number_of,
     prctl,
@@ -53,7 +53,7 @@ from toolkit.guard.process.supervisor import Supervisor, kill_descendants, most_
 #
 # It has nothing of a command before it, and ends with the fork server: the kernel kills it, and its socket ends.
 
-_DESCRIPTORS: Final = 5  # as they come to the fork server, see ``server.py``
+_DESCRIPTORS: Final = 5  # as they come to the fork server, see ``_Server``
 
 
 class Spare:
@@ -133,7 +133,7 @@ def _allow_most_open_files() -> None:
 
 
 def _make_starter(setup: Setup, workspace_fd: int) -> _SupervisorStarter:
-    landlock.abi()  # no tier without it
+    landlock_abi()  # no tier without it
     with contextlib.suppress(OSError):  # protects nothing: where memory runs out, commands are to be killed first
         _write("/proc/self/oom_score_adj", "1000")
     prctl("dumpable", PR_SET_DUMPABLE, 0)  # no command can look into this process, whatever its uid
@@ -329,7 +329,7 @@ class _NamespaceStarter(_ForkStarter):
 def _prepare_for_forks(*, full: bool) -> None:
     """Do once what every child would do again; and keep the collector from copying pages by touching them."""
     for network in (False, True):
-        seccomp.program(machine(), network=network, full=full)
+        filter_program(machine(), network=network, full=full)
     pick("auto")
     gc.disable()
     gc.freeze()

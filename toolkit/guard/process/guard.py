@@ -35,13 +35,21 @@ from toolkit.guard.files.handles import Check
 from toolkit.guard.files.path import Accept, display
 from toolkit.guard.files.sandbox_fs import SandboxFS
 from toolkit.guard.forks import close_pipe, open_pipe, start_again_in_child
-from toolkit.guard.network.network import Network
-from toolkit.guard.permission import Carrier, CarrierChoice, CommandNetwork, GitMode, Mode, SandboxChoice
+from toolkit.guard.network.hosts import Network
+from toolkit.guard.permission import (
+    Carrier,
+    CarrierChoice,
+    CommandLimits,
+    CommandNetwork,
+    EndedBy,
+    GitMode,
+    Mode,
+    SandboxChoice,
+)
 from toolkit.guard.process.command import Command, CommandExit, build_environment, check_argv
 from toolkit.guard.process.fork_client import memory_file
-from toolkit.guard.process.limits import CommandLimits, EndedBy
 from toolkit.guard.process.messages import CommandRequest
-from toolkit.guard.process.program_roots import expand_home, find_environment
+from toolkit.guard.process.program import expand_home, find_environment
 from toolkit.guard.process.sandbox import GuardedNetwork, Sandbox, StartErrors, real_root, stdin_from_pipe
 from toolkit.guard.process.tier import Tier, TierChoice, pick_tier
 from toolkit.guard.system_faults import system_fault
@@ -599,7 +607,7 @@ class ProcessGuard:
         run is noticed only after a moment; ``LongProcess.outcome`` then raises the reason.
 
         ``read_roots`` are directories that it reads besides those of this guard. The environment of a program that is
-        named by its absolute path (a venv, a prefix of Node) is found without them; see ``program_roots.py``. In both,
+        named by its absolute path (a venv, a prefix of Node) is found without them; see ``find_environment``. In both,
         and in ``argv[0]``, ``~/`` is the home of this user.
 
         ``sandbox=False`` runs it without a sandbox, whatever tier this guard has: for programs that a person chose by

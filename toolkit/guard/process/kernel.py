@@ -1,7 +1,12 @@
-"""Linux system calls that the standard library does not have, made through ``ctypes``.
+"""What the sandbox asks of the Linux kernel, and the standard library cannot: system calls made through ``ctypes``.
+
+A supervisor, or the command process before it runs its program, calls this on itself: it drops its capabilities, restricts
+itself to some files with Landlock (``restrict``), and installs a system call filter (``install_filter``).
 
 Every failure is an ``OSError`` that names the step, because that text becomes the reason why a machine has no sandbox.
 Numbers are those of x86_64 and aarch64; ``machine`` refuses other architectures.
+
+Inside bubblewrap this module is loaded for every command, with a stand-in for ``typing``: it imports little.
 """
 
 from __future__ import annotations
@@ -122,13 +127,13 @@ def forbid_new_privileges() -> None:
     prctl("no_new_privs", PR_SET_NO_NEW_PRIVS, 1)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Landlock: the kernel denies every file, TCP port and outside process that no rule names. A supervisor, or the command
-# process before it runs its program, calls this on itself.
+# -- Landlock ----------------------------------------------------------------------------------------------------------
+
+# Landlock: the kernel denies every file, TCP port and outside process that no rule names.
 #
 # Promise: survives ``exec``, holds for uid 0, and cannot be widened. Limits: descriptors opened before stay open;
 # metadata (``stat``, ``chmod``, ``utime``) and, up to ABI 7, UDP and socket files are not covered; ABI 4 and 5 do not
-# keep signals and abstract sockets inside. Mounts and the seccomp filter cover what it leaves open.
+# keep signals and abstract sockets inside. Mounts and the filter cover what it leaves open.
 
 _CREATE_RULESET: Final = 444  # x86_64 and aarch64 alike
 _ADD_RULE: Final = 445
@@ -190,7 +195,7 @@ class _PathBeneathAttr(ctypes.Structure):
     _fields_ = [("allowed", ctypes.c_uint64), ("parent_fd", ctypes.c_int32)]
 
 
-def abi() -> int:
+def landlock_abi() -> int:
     """The Landlock ABI version of this kernel; ``OSError`` where there is none."""
     return syscall("Landlock", _CREATE_RULESET, None, 0, _CREATE_RULESET_VERSION)
 
@@ -200,7 +205,7 @@ def restrict(rules: Iterable[tuple[int, int]], *, network: bool) -> None:
 
     Without ``network``, TCP is denied too, as far as the kernel can (ABI 4). Needs ``no_new_privs``.
     """
-    version = abi()
+    version = landlock_abi()
     known = sum(rights for since, rights in _FILE_RIGHTS if version >= since)
     tcp = 0 if network or version < _ABI_WITH_TCP else _BIND_TCP_AND_CONNECT_TCP
     scopes = _SCOPE_ABSTRACT_UNIX_AND_SIGNAL if version >= _ABI_WITH_SCOPES else 0
@@ -213,7 +218,7 @@ def scope_signals() -> bool:
     False where the kernel cannot (before ABI 6). Needs ``no_new_privs``. Tested on the parent process before returning
     True, because a caller that relies on it may signal every process.
     """
-    if abi() < _ABI_WITH_SCOPES:
+    if landlock_abi() < _ABI_WITH_SCOPES:
         return False
     root = os.open("/", os.O_PATH | os.O_CLOEXEC)
     # A ruleset denies moves between directories unless it handles and allows them, so they are allowed everywhere.
@@ -240,13 +245,13 @@ def file_rights(rights: int) -> int:
     return rights & _FILE_ONLY
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The system call filter: refuses calls that no command needs and calls that would go around the other restrictions.
-# A supervisor, or the command process before it runs its program, installs it for itself.
+# -- the system call filter --------------------------------------------------------------------------------------------
+
+# The filter refuses calls that no command needs, and calls that would go around the other restrictions.
 #
 # Promise: the calls below fail in the command and all it starts, for good; a foreign architecture (32 bit, x32) cannot be
 # used to make them under other numbers. In the reduced tier, which has no namespaces, calls that reach other processes of
-# the user or things the whole machine shares fail, too; in the full tier, those that would slow down the supervisor.
+# the user or things the whole machine shares also fail; in the full tier, those that would slow down the supervisor.
 # Limits: it sees numbers, not what pointers point to, so paths and addresses are left to mounts, Landlock and the network
 # namespace. Everything not named is allowed.
 
@@ -433,7 +438,7 @@ _Instruction = tuple[int, int, int, int]  # code, jump if true, jump if false, v
 
 
 @functools.cache
-def program(column: int, *, network: bool, full: bool) -> bytes:
+def filter_program(column: int, *, network: bool, full: bool) -> bytes:
     """The filter program of a tier for the architecture in ``column`` of the tables, as the kernel reads it.
 
     With ``network``, sockets of the internet families can be made; what they reach is decided elsewhere.
@@ -478,9 +483,9 @@ def program(column: int, *, network: bool, full: bool) -> bytes:
     return b"".join(struct.pack("HBBI", *instruction) for instruction in code)
 
 
-def install(*, network: bool, full: bool) -> None:
+def install_filter(*, network: bool, full: bool) -> None:
     """Install the filter for this process and all it will start. Needs ``no_new_privs``."""
-    code = program(machine(), network=network, full=full)
+    code = filter_program(machine(), network=network, full=full)
     buffer = ctypes.create_string_buffer(code, len(code))
     header = struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(buffer))
     syscall("seccomp filter", _SECCOMP, _SET_MODE_FILTER, 0, header)
@@ -533,11 +538,7 @@ def _return(value: int) -> _Instruction:
     return (_RETURN, 0, 0, value)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Where the proxy of a command listens: on the loopback of the command's own network. The supervisor calls this before it
-# restricts itself.
-#
-# Promise: what listens there is reached only from inside that network, and through the descriptor that was handed out.
+# -- the command's proxy -----------------------------------------------------------------------------------------------
 
 PROXY_PORT: Final = 3128
 """Where commands with the guarded network find their proxy."""
@@ -546,7 +547,11 @@ _BACKLOG: Final = 128
 
 
 def hand_out_listener(client: int) -> None:
-    """Listen for the command's proxy, and send the listening socket to the caller, who serves it from outside."""
+    """Listen for the command's proxy, and send the listening socket to the caller, who serves it from outside.
+
+    The supervisor calls this before it restricts itself. What listens there is reached only from inside the command's
+    own network, and through the descriptor that was handed out.
+    """
     # Late, and not ``socket``: a supervisor inside bubblewrap starts again for each command, and few have a proxy.
     from _socket import AF_INET, SCM_RIGHTS, SOCK_STREAM, SOL_SOCKET, socket
 

@@ -1,7 +1,7 @@
 """What the agent's process sends to the fork server: the setup once, then one request for each command.
 
 What comes back for a command, a report, is written by the supervisor (``supervisor.send_report``) and read by
-``client.CommandHandle``.
+``fork_client.CommandHandle``.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import NamedTuple
 
-from toolkit.guard.permission import CommandNetwork
+from toolkit.guard.permission import CommandLimits, CommandNetwork
 from toolkit.guard.process.kernel import Unsupported
-from toolkit.guard.process.limits import CommandLimits
 from toolkit.guard.process.program import is_below
 
 

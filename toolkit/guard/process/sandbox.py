@@ -19,9 +19,8 @@ from toolkit.errors import SandboxViolation, SetupError, ToolFailed, ToolNotAllo
 from toolkit.guard.files.path import Accept
 from toolkit.guard.files.resolve import HANDLE
 from toolkit.guard.forks import close_pipe, count_restart, open_pipe, start_again_in_child
-from toolkit.guard.network.network import Network
-from toolkit.guard.permission import CommandNetwork, GitMode
-from toolkit.guard.process import supervisor as host_view
+from toolkit.guard.network.hosts import Network
+from toolkit.guard.permission import CommandLimits, CommandNetwork, GitMode
 from toolkit.guard.process.command import (
     Command,
     SandboxedCommand,
@@ -33,9 +32,9 @@ from toolkit.guard.process.command import (
 )
 from toolkit.guard.process.fork_client import CommandHandle, ForkServerClient
 from toolkit.guard.process.kernel import Unsupported, reason
-from toolkit.guard.process.limits import CommandLimits
 from toolkit.guard.process.messages import CommandRequest, HeldEntry, Roots, Setup, identities
 from toolkit.guard.process.program import SYSTEM, SYSTEM_PATH, find, interpreter_roots, is_below, search_path
+from toolkit.guard.process.supervisor import HOME, TMP, write_gitconfig
 from toolkit.guard.process.tier import TierChoice
 from toolkit.guard.review.git_state import Setting, write_config
 from toolkit.guard.review.review import Review
@@ -86,7 +85,7 @@ EndReview: TypeAlias = Callable[[], list[str]]
 
 # Mounting a root over these would break the sandbox, or hide what commands need.
 _NOT_A_ROOT: Final = ("/", "/tmp", "/dev", "/etc", *SYSTEM)
-_NOT_A_ROOT_BELOW: Final = ("/proc", "/sys", host_view.HOME)
+_NOT_A_ROOT_BELOW: Final = ("/proc", "/sys", HOME)
 
 
 class Sandbox:
@@ -176,10 +175,10 @@ class Sandbox:
     def home_and_tmp(self, *, unsandboxed: bool) -> Iterator[tuple[str, str]]:
         """HOME and TMPDIR of one command: outside the workspace, not the user's own, and removed after it."""
         if self._setup.is_full and not unsandboxed:
-            yield host_view.HOME, host_view.TMP
+            yield HOME, TMP
             return
         with private_home(self._state_dir) as home:
-            host_view.write_gitconfig(home, self.gitconfig)
+            write_gitconfig(home, self.gitconfig)
             yield home, home
 
     @functools.cached_property

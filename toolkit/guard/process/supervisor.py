@@ -4,7 +4,11 @@ and reports how it ended.
 It also sees the end of the caller and of the fork server, and ends the command with them. In the full tier it is the
 first process of a pid namespace and restricts itself as it does the command, which saves a fork; no process may look
 into it, so the command cannot reach it either. In the reduced tier it stays outside the sandbox, to find and kill. A fork of
-the fork server runs this module, or ``kernel/bubblewrap_main.py`` inside bubblewrap.
+the fork server runs this module, or ``bubblewrap_main.py`` inside bubblewrap: there it is loaded for every command, with a
+stand-in for ``typing``, so it imports little.
+
+In this order: what a command sees of the machine, ``Supervisor``, ``LimitWatch`` (how much a command may use), the facts
+it needs from ``/proc``, and how the processes of a command are found and killed.
 """
 
 from __future__ import annotations
@@ -19,37 +23,579 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from toolkit.guard.files.resolve import HANDLE, open_beneath, pick
-from toolkit.guard.process import kernel as landlock
-from toolkit.guard.process import kernel as proxy_listener
-from toolkit.guard.process import kernel as seccomp
 from toolkit.guard.process.kernel import (
+    DEVICE,
     PR_SET_CHILD_SUBREAPER,
     PR_SET_PDEATHSIG,
+    READ,
+    WRITE,
     Unsupported,
     drop_capabilities,
+    file_rights,
     forbid_new_privileges,
+    hand_out_listener,
+    install_filter,
     mark_descriptors_for_closing,
     number_of,
     prctl,
     reason,
+    restrict,
+    scope_signals,
     syscall,
 )
 from toolkit.guard.process.program import SYSTEM, find
 
 if TYPE_CHECKING:
-    from toolkit.guard.process.limits import CommandLimits, EndedBy
+    from toolkit.guard.permission import CommandLimits, EndedBy
     from toolkit.guard.process.messages import CommandRequest, Setup
 
+# -- what a command of the full tier sees ------------------------------------------------------------------------------
 
-# ----------------------------------------------------------------------------------------------------------------------
-# What processes use of the machine, as the kernel reports it in ``/proc``. The supervisor runs this.
-#
+# Whether bubblewrap or our own code builds the full tier. Besides these tables, ``SYSTEM`` (``program.py``) lists the
+# directories of programs. What is in neither does not exist for a command.
+
+# What programs look up in /etc; the rest (shadow, keys, ...) stays hidden.
+ETC: Final = tuple(
+    f"/etc/{name}"
+    for name in (
+        "alternatives",
+        "bash.bashrc",
+        "ca-certificates",
+        "ca-certificates.conf",
+        "debian_version",
+        "fonts",
+        "gai.conf",
+        "gitattributes",
+        "gitconfig",
+        "group",
+        "host.conf",
+        "hosts",
+        "inputrc",
+        "java",
+        "ld.so.cache",
+        "ld.so.conf",
+        "ld.so.conf.d",
+        "locale.alias",
+        "locale.conf",
+        "localtime",
+        "lsb-release",
+        "magic",
+        "mime.types",
+        "nsswitch.conf",
+        "os-release",
+        "passwd",
+        "perl",
+        "pki/ca-trust",
+        "pki/tls/certs",
+        "profile",
+        "protocols",
+        "resolv.conf",
+        "services",
+        "ssl/certs",
+        "ssl/openssl.cnf",
+        "terminfo",
+        "timezone",
+        "xdg",
+        # Where Debian keeps what every Java program reads; passwords for remote management are next to it.
+        *(
+            f"java-{version}-openjdk/{name}"
+            for version in (11, 17, 21, 25)
+            for name in ("logging.properties", "net.properties", "security")
+        ),
+    )
+)
+DEVICES: Final = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+DEV_LINKS: Final = {
+    "fd": "/proc/self/fd",
+    "stdin": "/proc/self/fd/0",
+    "stdout": "/proc/self/fd/1",
+    "stderr": "/proc/self/fd/2",
+    "shm": "/tmp/.shm",
+}
+
+TMP: Final = "/tmp"
+HOME: Final = "/tmp/home"
+TMP_BYTES: Final = 1 << 30
+
+
+def fill_tmp(gitconfig: str) -> None:
+    """Make the directories that commands expect in a new ``/tmp``, and write the settings of git in HOME."""
+    for folder in (HOME, f"{TMP}/.shm"):
+        os.makedirs(folder, 0o700, exist_ok=True)
+    write_gitconfig(HOME, gitconfig)
+
+
+def write_gitconfig(home: str, text: str) -> None:
+    """Write ``.gitconfig``, unless there is nothing to write."""
+    if text:
+        with open(f"{home}/.gitconfig", "x", errors="surrogateescape") as file:
+            file.write(text)
+
+
+# -- the supervisor ----------------------------------------------------------------------------------------------------
+
+# Of each process; generous, they stop runaway programs, not hard work. What all may use together: ``LimitWatch``.
+_RESOURCE_LIMITS: Final = (
+    # With 0 the kernel still passes a crash to the host's handler, as root; with 1 it does not.
+    (resource.RLIMIT_CORE, 1),
+    (resource.RLIMIT_NOFILE, 4096),
+)
+_CPU_SECONDS: Final = 6 * 3600
+
+# Signals that Python or this module handles; they are reset, or a program would inherit that.
+_HANDLED_SIGNALS: Final = (signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGTERM)
+
+# What commands of the reduced tier may read of the host's /proc: nothing that belongs to a process.
+_PROC_FACTS: Final = tuple(
+    f"/proc/{name}" for name in ("cpuinfo", "filesystems", "loadavg", "meminfo", "stat", "uptime", "version")
+)
+
+
+class Supervisor:
+    """The supervisor of one command, in a process of its own.
+
+    ``client`` is the command's socket to the caller, ``server`` a pidfd of the fork server, ``handles`` are descriptors
+    of the roots, by path.
+    """
+
+    def __init__(
+        self,
+        setup: Setup,
+        request: CommandRequest,
+        workspace_fd: int,
+        client: int,
+        server: int,
+        handles: Mapping[str, int],
+    ) -> None:
+        self._roots = setup.roots
+        self._limits = setup.limits
+        self._request = request
+        self._client = client
+        self._server = server
+        self._full = setup.is_full
+        self._workspace_fd = workspace_fd
+        self._handles = handles
+        self._signals_scoped = False
+        self._command = 0
+        # Whether nothing else is alive in this pid namespace.
+        self._is_alone = False
+
+    def run(self, stdio: list[int], prepare_mounts: Callable[[], None]) -> NoReturn:
+        """Run the command to its end."""
+        try:
+            self._end_with_fork_server()
+            prepare_mounts()
+            if self._request.network == "guarded":
+                self._hand_out_listener()
+            wakeup, wakeup_sink = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+            signal.signal(signal.SIGCHLD, _do_nothing)
+            signal.set_wakeup_fd(wakeup_sink)
+            places = self._open_places()
+            self._command = self._start_command(stdio)
+            for fd in stdio:
+                os.close(fd)
+            drop_capabilities()
+            end = self._wait_for_end(wakeup, self._watch_limits(places))
+            if end is not None:  # else the caller learns from the end of the socket that the sandbox has ended
+                # Whoever closes a server waits until nothing is left of it, not even this process.
+                goes_on = self._is_alone and not self._request.until_closed
+                send_report(self._client, "ended" if goes_on else "status", *end)
+        except (OSError, Unsupported) as error:
+            send_report(self._client, "watch" if self._command else "setup", number_of(error), reason(error))
+        finally:
+            if not self._full:
+                kill_descendants(signals_scoped=self._signals_scoped, group=self._command)
+            os._exit(0)
+
+    def _end_with_fork_server(self) -> None:
+        """Have the kernel signal this process when the fork server ends; exit if it has ended already."""
+        if self._full:
+            prctl("pdeathsig", PR_SET_PDEATHSIG, signal.SIGKILL)
+        else:
+            prctl("subreaper", PR_SET_CHILD_SUBREAPER, 1)
+            signal.signal(signal.SIGTERM, _do_nothing)
+            prctl("pdeathsig", PR_SET_PDEATHSIG, signal.SIGTERM)
+            forbid_new_privileges()
+            self._signals_scoped = scope_signals()
+        if _is_readable(self._server):
+            os._exit(1)
+
+    def _hand_out_listener(self) -> None:
+        if not self._full:  # the only loopback here is the host's
+            raise Unsupported("the guarded network needs the full tier")
+        hand_out_listener(self._client)
+
+    def _wait_for_end(self, wakeup: int, watch: LimitWatch) -> tuple[int, str] | None:
+        """Wait until the command, the caller or the fork server ends, reaping orphans, or until a limit is exceeded.
+
+        Returns a status and the name of that limit; None if the fork server has ended.
+        """
+        poller = select.poll()
+        for fd in (wakeup, self._client, self._server):
+            poller.register(fd, select.POLLIN)
+        while True:
+            ready = [fd for fd, _ in poller.poll(watch.pause())]
+            if self._client in ready:
+                return signal.SIGKILL, ""
+            if self._server in ready:
+                return None
+            if wakeup in ready:
+                os.read(wakeup, 4096)
+            status, has_children = _reap(self._command)
+            if status is not None:
+                # Whatever lost its parent became a child of the first process.
+                self._is_alone = self._full and os.getpid() == 1 and not has_children
+                self._command = 0  # its pid may be reused from now on
+                return status, ""
+            if ended_by := watch.exceeded():
+                return signal.SIGKILL, ended_by
+
+    def _open_places(self) -> list[int]:
+        """The roots that the command may write: it may move them, or lock the way to them."""
+        if self._full:
+            return [os.open(path, HANDLE | os.O_DIRECTORY) for path in (self._roots.workspace, *self._roots.write)]
+        home = os.open(self._request.home, HANDLE | os.O_DIRECTORY)
+        return [self._workspace_fd, home, *(self._handles[path] for path in self._roots.write)]
+
+    def _watch_limits(self, places: list[int]) -> LimitWatch:
+        own = os.getpid()
+        return LimitWatch(
+            self._limits,
+            (lambda most: others_in_namespace()) if self._full else (lambda most: find_descendants(own, most)),
+            places,
+            TMP if self._full else "",
+            counts_writes=self._request.counts_writes,
+        )
+
+    def _start_command(self, stdio: list[int]) -> int:
+        """Start the command inside the sandbox, and return its pid."""
+        if self._full:
+            program = self._enter_sandbox()
+            moves = [(os.POSIX_SPAWN_DUP2, fd, target) for target, fd in enumerate(stdio)]
+            try:
+                return os.posix_spawn(
+                    program,
+                    self._request.argv,
+                    self._request.env,
+                    file_actions=moves,
+                    setsid=True,
+                    setsigdef=_HANDLED_SIGNALS,
+                )
+            except OSError as error:
+                self._fail("exec", error)
+        command = os.fork()
+        if command == 0:
+            self._exec_command(stdio)
+        return command
+
+    def _exec_command(self, stdio: list[int]) -> NoReturn:
+        try:
+            signal.set_wakeup_fd(-1)
+            for number in _HANDLED_SIGNALS:
+                signal.signal(number, signal.SIG_DFL)
+            os.setsid()
+            for target, fd in enumerate(stdio):
+                os.dup2(fd, target)
+            program = self._enter_sandbox()
+            try:
+                os.execve(program, self._request.argv, self._request.env)
+            except OSError as error:
+                self._fail("exec", error)
+        except (OSError, Unsupported) as error:
+            self._fail("setup", error)
+        finally:
+            os._exit(1)
+
+    def _enter_sandbox(self) -> str:
+        """Restrict this process, and return the path of the program: nothing can be looked up after that."""
+        self._enter_cwd()
+        program = self._find_program()
+        self._restrict()
+        return program
+
+    def _enter_cwd(self) -> None:
+        if self._full:  # the handle opened outside belongs to the mounts outside
+            self._workspace_fd = os.open(self._roots.workspace, HANDLE | os.O_DIRECTORY)
+        flags = HANDLE | os.O_DIRECTORY
+        try:
+            os.fchdir(open_beneath(self._workspace_fd, self._request.cwd, flags, pick("auto")))
+        except OSError as error:
+            self._fail("cwd", error)
+
+    def _find_program(self) -> str:
+        try:
+            return find(self._request.argv[0], self._request.env["PATH"], ".")
+        except OSError as error:
+            self._fail("find", error)
+
+    def _restrict(self) -> None:
+        rules = self._full_rules() if self._full else self._reduced_rules()
+        mark_descriptors_for_closing(3)
+        for kind, limit in _RESOURCE_LIMITS:
+            _set_limit(kind, limit)
+        _set_limit(resource.RLIMIT_FSIZE, self._limits.file_size)
+        if not self._request.until_closed:
+            _set_limit(resource.RLIMIT_CPU, _CPU_SECONDS)
+        if self._full:
+            # Counted per user namespace, so only this command's own processes count; uid 0 is never limited by it.
+            _set_limit(resource.RLIMIT_NPROC, most_tasks(self._limits.processes))
+        drop_capabilities()
+        forbid_new_privileges()
+        # In the full tier a command has a network of its own, unless it was given the host's.
+        sockets = self._full or self._request.network == "host"
+        restrict(rules, network=sockets)
+        install_filter(network=sockets, full=self._full)
+
+    def _full_rules(self) -> list[tuple[int, int]]:
+        """Everything that is mounted may be read: what must not be read is not mounted."""
+        writable = [self._roots.workspace, *self._roots.write] if self._may_write else []
+        return [
+            *_open_rules(["/"], READ),
+            *_open_rules([TMP, *writable], WRITE),
+            *_open_rules(DEVICES, DEVICE),
+        ]
+
+    def _reduced_rules(self) -> list[tuple[int, int]]:
+        """By handle where a command could have replaced what the name stands for."""
+        write = WRITE if self._may_write else READ
+        return [
+            (self._workspace_fd, write),
+            *((self._handles[path], READ) for path in self._roots.read),
+            *((self._handles[path], write) for path in self._roots.write),
+            *_open_rules([*SYSTEM, *ETC, *_PROC_FACTS], READ),
+            *_open_rules([self._request.home], WRITE),
+            *_open_rules(DEVICES, DEVICE),
+        ]
+
+    @property
+    def _may_write(self) -> bool:
+        return self._roots.workspace_writable and not self._request.read_only
+
+    def _fail(self, step: str, error: OSError | Unsupported) -> NoReturn:
+        """Report the step that failed, and exit."""
+        send_report(self._client, step, number_of(error), reason(error))
+        os._exit(1)
+
+
+def send_report(client: int, kind: str, number: int = 0, text: str = "") -> None:
+    """Report to the caller: ``status`` with a wait status and the limit that ended it, ``ended`` with the same if also
+    everything that the command started is gone, or the step that failed with its errno. A caller that is gone is ignored."""
+    try:
+        os.write(client, f"{kind} {number} {text}".encode())
+    except OSError:
+        return
+
+
+def _open_rules(paths: list[str] | tuple[str, ...], rights: int) -> list[tuple[int, int]]:
+    rules = []
+    for path in paths:
+        try:
+            fd = os.open(path, HANDLE)
+        except OSError:
+            continue  # what has no rule is denied
+        rules.append((fd, rights if os.path.isdir(path) else file_rights(rights)))
+    return rules
+
+
+def _set_limit(kind: int, value: int) -> None:
+    _, hard = resource.getrlimit(kind)
+    value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+    resource.setrlimit(kind, (value, value))
+
+
+def _reap(command: int) -> tuple[int | None, bool]:
+    """Reap every child that has ended; returns the command's status if it is among them, and whether others are left."""
+    found = None
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return found, False
+        if pid == 0:
+            return found, True
+        if pid == command:
+            found = status
+
+
+def _is_readable(fd: int) -> bool:
+    poller = select.poll()
+    poller.register(fd, select.POLLIN)
+    return bool(poller.poll(0))
+
+
+def _do_nothing(number: int, frame: object) -> None:
+    """A handler that lets the signal interrupt a wait, instead of killing the process or being ignored."""
+
+
+# -- limits ------------------------------------------------------------------------------------------------------------
+
+_FIRST_SECONDS: Final = 0.02  # most commands are shorter, and pay nothing
+_EVERY_SECONDS: Final = 0.05
+_AT_LEAST_EVERY_SECONDS: Final = 1.0
+_SHARE_OF_TIME: Final = 10  # looking takes a tenth of the time at most, between these two
+_BLOCK: Final = 512  # of ru_oublock
+_MOST_TASKS: Final = 1 << 22  # the kernel numbers no more
+
+
+def most_tasks(processes: int) -> int:
+    """How many tasks a command may have that may have so many processes: threads count, too."""
+    return min(max(1024, 16 * processes), _MOST_TASKS)
+
+
+class LimitWatch:
+    """Looks at what one command and everything it started use together, until it is more than its limits allow.
+
+    ``find_processes(most)`` returns its processes, and may stop when it has more than ``most``. ``places`` are descriptors
+    of the roots it may write; ``tmp`` is its own file system in memory, if it has one.
+
+    Promise: processes, memory and bytes written to disk are added up about every 50 ms (less often where that takes
+    long), over all processes of the command however they came to be, and ``exceeded`` names the limit. Memory is anonymous
+    memory and page tables, shared memory, files without a name, and in the full tier the command's own ``/tmp``; a page
+    that several processes share counts once. Clean copies of files, which the kernel drops when it needs memory, do not.
+
+    Where the kernel does not tell what a process wrote (it forbids it, or nobody waits for it), the loss of free space on
+    the file systems of the writable roots counts instead, whoever caused it. Where it does not tell what is in files
+    without a name and shared memory (it forbids it, or they are mapped but not open), the growth of the machine's shared
+    memory does.
+
+    Limits: a command may use more for a moment, between two looks. Shared memory may reach twice the limit if half of it
+    has a name. Memory that only the kernel holds is not seen: what is in pipes and sockets, and descriptors on their way
+    through a socket. What a file system needs besides contents (names, long links) does not count as written, nor does
+    what is written to file systems that the kernel does not write back to a disk (tmpfs, FUSE).
+    """
+
+    def __init__(
+        self,
+        limits: CommandLimits,
+        find_processes: Callable[[int], list[int]],
+        places: Sequence[int],
+        tmp: str,
+        *,
+        counts_writes: bool,
+    ) -> None:
+        self._limits = limits
+        self._find_processes = find_processes
+        self._tmp = tmp
+        self._counts_writes = counts_writes
+        self._places = places
+        self._file_systems: dict[int, int] = {}
+        self._free_before = self._shared_before = self._most_written = 0
+        self._zombies: set[int] = set()
+        self._all_writes_known = True
+        self._next_look = time.monotonic() + _FIRST_SECONDS
+
+    def pause(self) -> int:
+        """Milliseconds until the next look."""
+        return max(0, 1 + int((self._next_look - time.monotonic()) * 1000))
+
+    def exceeded(self) -> EndedBy | None:
+        """The limit that is exceeded; None also while it is not yet time for the next look."""
+        if time.monotonic() < self._next_look:
+            return None
+        before = time.process_time()
+        if not self._file_systems:
+            self._note_start()
+        found = self._look()
+        took = time.process_time() - before
+        self._next_look = time.monotonic() + min(max(_EVERY_SECONDS, _SHARE_OF_TIME * took), _AT_LEAST_EVERY_SECONDS)
+        return found
+
+    def _note_start(self) -> None:
+        """Note how things are before the command has done much."""
+        self._file_systems = {os.fstat(place).st_dev: place for place in self._places}
+        self._free_before = self._free_bytes()
+        self._shared_before = shared_memory_of_machine()
+
+    def _look(self) -> EndedBy | None:
+        pids = self._find_processes(self._limits.processes)
+        if len(pids) > self._limits.processes:
+            return "processes"
+        processes = _read_all(pids)
+        if sum(process.threads for process in processes) > most_tasks(self._limits.processes):
+            return "processes"
+        if self._memory_at_most(processes) > self._limits.memory and self._uses_too_much_memory(processes):
+            return "memory"
+        if self._counts_writes and self._written(processes) > self._limits.disk:
+            return "disk"
+        return None
+
+    def _memory_at_most(self, processes: list[ProcessStatus]) -> int:
+        """Cheap: what several processes share counts several times, and shared memory of others counts, too."""
+        private = sum(process.private for process in processes)
+        shared = sum(process.shared for process in processes)
+        return private + max(shared + self._tmp_bytes(), self._shared_growth())
+
+    def _uses_too_much_memory(self, processes: list[ProcessStatus]) -> bool:
+        """Adds up twice before it takes a result for a fact: if processes end meanwhile, what they shared counts again for
+        each one that is read after them.
+        """
+        if self._memory(processes) <= self._limits.memory:
+            return False
+        return self._memory(_read_all(self._find_processes(self._limits.processes))) > self._limits.memory
+
+    def _memory(self, processes: list[ProcessStatus]) -> int:
+        private = mapped = 0
+        for process in processes:
+            own, shared = shared_fairly(process)
+            private += own
+            mapped += shared
+        named = self._tmp_bytes() + (system_v_memory() if self._tmp else 0)
+        if private + max(mapped, named) > self._limits.memory:
+            return private + max(mapped, named)
+        files = memory_files(processes)
+        return private + max(mapped, self._shared_growth() if files is None else named + files)
+
+    def _tmp_bytes(self) -> int:
+        return used_bytes(self._tmp) if self._tmp else 0
+
+    def _shared_growth(self) -> int:
+        return shared_memory_of_machine() - self._shared_before
+
+    def _written(self, processes: list[ProcessStatus]) -> int:
+        """Adds up twice before it takes a result for a fact: who is waited for meanwhile may count twice or not at all."""
+        written = self._add_up_written(processes)
+        if written > self._limits.disk:
+            written = min(written, self._add_up_written(processes))
+        elif written < self._most_written and self._add_up_written(processes) < self._most_written:
+            self._all_writes_known = False  # nobody waited for a process that had written something
+        self._most_written = max(self._most_written, written)
+        self._note_unknown_writers(processes)
+        return written if self._all_writes_known else max(written, self._free_before - self._free_bytes())
+
+    def _add_up_written(self, processes: list[ProcessStatus]) -> int:
+        total = resource.getrusage(resource.RUSAGE_CHILDREN).ru_oublock * _BLOCK
+        for process in processes:
+            written = 0 if process.is_zombie else written_bytes(process.pid)
+            if written is None:
+                self._all_writes_known = False
+            else:
+                total += written
+        return total
+
+    def _note_unknown_writers(self, processes: list[ProcessStatus]) -> None:
+        """What a process wrote is not counted while it is a zombie, and is lost when its parent ignores it."""
+        zombies = {process.pid for process in processes if process.is_zombie}
+        if zombies & self._zombies or any(process.ignores_children for process in processes):
+            self._all_writes_known = False
+        self._zombies = zombies
+
+    def _free_bytes(self) -> int:
+        total = 0
+        for place in self._file_systems.values():
+            info = os.fstatvfs(place)
+            total += info.f_bfree * info.f_frsize
+        return total
+
+
+def _read_all(pids: list[int]) -> list[ProcessStatus]:
+    return [status for pid in pids if (status := read_status(pid)) is not None]
+
+
+# -- what processes use ------------------------------------------------------------------------------------------------
+
 # What a process has is read in two ways. ``ProcessStatus`` is cheap, may be read of every process, and counts a page in
 # each process that has it. ``shared_fairly`` walks the page tables and divides a page among those who have it; a process
 # that forbids that (it is not dumpable) is counted as if it shared nothing.
-#
-# Limits: memory that only the kernel holds is not seen: what is in pipes and sockets, and descriptors that are on their way
-# through a socket.
 
 _KCMP: Final = (312, 272)  # (x86_64, aarch64)
 _KCMP_VM: Final = 1
@@ -236,177 +782,7 @@ def _read(path: str) -> bytes:
         os.close(fd)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Watching what a command and everything it started use together, until it is more than its limits allow.
-#
-# Promise: processes, memory and bytes written to disk are added up about every 50 ms (less often where that takes long),
-# over all processes of the command however they came to be, and ``exceeded`` names the limit. Memory is anonymous memory
-# and page tables, shared memory, files without a name, and in the full tier the command's own ``/tmp``; a page that several
-# processes share counts once. Clean copies of files, which the kernel drops when it needs memory, do not count.
-#
-# Where the kernel does not tell what a process wrote (it forbids it, or nobody waits for it), the loss of free space on the
-# file systems of the writable roots counts instead, whoever caused it. Where it does not tell what is in files without a
-# name and shared memory (it forbids it, or they are mapped but not open), the growth of the machine's shared memory does.
-#
-# Limits: a command may use more for a moment, between two looks. Shared memory may reach twice the limit if half of it has
-# a name. See ``usage`` for what is not seen; what a file system needs besides contents (names, long links) does not count as
-# written, nor what is written to file systems that the kernel does not write back to a disk (tmpfs, FUSE).
-
-_FIRST_SECONDS: Final = 0.02  # most commands are shorter, and pay nothing
-_EVERY_SECONDS: Final = 0.05
-_AT_LEAST_EVERY_SECONDS: Final = 1.0
-_SHARE_OF_TIME: Final = 10  # looking takes a tenth of the time at most, between these two
-_BLOCK: Final = 512  # of ru_oublock
-_MOST_TASKS: Final = 1 << 22  # the kernel numbers no more
-
-
-def most_tasks(processes: int) -> int:
-    """How many tasks a command may have that may have so many processes: threads count, too."""
-    return min(max(1024, 16 * processes), _MOST_TASKS)
-
-
-class LimitWatch:
-    """Looks at one command. ``find_processes(most)`` returns its processes, and may stop when it has more than ``most``.
-
-    ``places`` are descriptors of the roots it may write; ``tmp`` is its own file system in memory, if it has one.
-    """
-
-    def __init__(
-        self,
-        limits: CommandLimits,
-        find_processes: Callable[[int], list[int]],
-        places: Sequence[int],
-        tmp: str,
-        *,
-        counts_writes: bool,
-    ) -> None:
-        self._limits = limits
-        self._find_processes = find_processes
-        self._tmp = tmp
-        self._counts_writes = counts_writes
-        self._places = places
-        self._file_systems: dict[int, int] = {}
-        self._free_before = self._shared_before = self._most_written = 0
-        self._zombies: set[int] = set()
-        self._all_writes_known = True
-        self._next_look = time.monotonic() + _FIRST_SECONDS
-
-    def pause(self) -> int:
-        """Milliseconds until the next look."""
-        return max(0, 1 + int((self._next_look - time.monotonic()) * 1000))
-
-    def exceeded(self) -> EndedBy | None:
-        """The limit that is exceeded; None also while it is not yet time for the next look."""
-        if time.monotonic() < self._next_look:
-            return None
-        before = time.process_time()
-        if not self._file_systems:
-            self._note_start()
-        found = self._look()
-        took = time.process_time() - before
-        self._next_look = time.monotonic() + min(max(_EVERY_SECONDS, _SHARE_OF_TIME * took), _AT_LEAST_EVERY_SECONDS)
-        return found
-
-    def _note_start(self) -> None:
-        """Note how things are before the command has done much."""
-        self._file_systems = {os.fstat(place).st_dev: place for place in self._places}
-        self._free_before = self._free_bytes()
-        self._shared_before = shared_memory_of_machine()
-
-    def _look(self) -> EndedBy | None:
-        pids = self._find_processes(self._limits.processes)
-        if len(pids) > self._limits.processes:
-            return "processes"
-        processes = _read_all(pids)
-        if sum(process.threads for process in processes) > most_tasks(self._limits.processes):
-            return "processes"
-        if self._memory_at_most(processes) > self._limits.memory and self._uses_too_much_memory(processes):
-            return "memory"
-        if self._counts_writes and self._written(processes) > self._limits.disk:
-            return "disk"
-        return None
-
-    def _memory_at_most(self, processes: list[ProcessStatus]) -> int:
-        """Cheap: what several processes share counts several times, and shared memory of others counts, too."""
-        private = sum(process.private for process in processes)
-        shared = sum(process.shared for process in processes)
-        return private + max(shared + self._tmp_bytes(), self._shared_growth())
-
-    def _uses_too_much_memory(self, processes: list[ProcessStatus]) -> bool:
-        """Adds up twice before it takes a result for a fact: if processes end meanwhile, what they shared counts again for
-        each one that is read after them.
-        """
-        if self._memory(processes) <= self._limits.memory:
-            return False
-        return self._memory(_read_all(self._find_processes(self._limits.processes))) > self._limits.memory
-
-    def _memory(self, processes: list[ProcessStatus]) -> int:
-        private = mapped = 0
-        for process in processes:
-            own, shared = shared_fairly(process)
-            private += own
-            mapped += shared
-        named = self._tmp_bytes() + (system_v_memory() if self._tmp else 0)
-        if private + max(mapped, named) > self._limits.memory:
-            return private + max(mapped, named)
-        files = memory_files(processes)
-        return private + max(mapped, self._shared_growth() if files is None else named + files)
-
-    def _tmp_bytes(self) -> int:
-        return used_bytes(self._tmp) if self._tmp else 0
-
-    def _shared_growth(self) -> int:
-        return shared_memory_of_machine() - self._shared_before
-
-    def _written(self, processes: list[ProcessStatus]) -> int:
-        """Adds up twice before it takes a result for a fact: who is waited for meanwhile may count twice or not at all."""
-        written = self._add_up_written(processes)
-        if written > self._limits.disk:
-            written = min(written, self._add_up_written(processes))
-        elif written < self._most_written and self._add_up_written(processes) < self._most_written:
-            self._all_writes_known = False  # nobody waited for a process that had written something
-        self._most_written = max(self._most_written, written)
-        self._note_unknown_writers(processes)
-        return written if self._all_writes_known else max(written, self._free_before - self._free_bytes())
-
-    def _add_up_written(self, processes: list[ProcessStatus]) -> int:
-        total = resource.getrusage(resource.RUSAGE_CHILDREN).ru_oublock * _BLOCK
-        for process in processes:
-            written = 0 if process.is_zombie else written_bytes(process.pid)
-            if written is None:
-                self._all_writes_known = False
-            else:
-                total += written
-        return total
-
-    def _note_unknown_writers(self, processes: list[ProcessStatus]) -> None:
-        """What a process wrote is not counted while it is a zombie, and is lost when its parent ignores it."""
-        zombies = {process.pid for process in processes if process.is_zombie}
-        if zombies & self._zombies or any(process.ignores_children for process in processes):
-            self._all_writes_known = False
-        self._zombies = zombies
-
-    def _free_bytes(self) -> int:
-        total = 0
-        for place in self._file_systems.values():
-            info = os.fstatvfs(place)
-            total += info.f_bfree * info.f_frsize
-        return total
-
-
-def _read_all(pids: list[int]) -> list[ProcessStatus]:
-    return [status for pid in pids if (status := read_status(pid)) is not None]
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# Finding the processes of a command, and killing those below one of ours where no pid namespace does it. Supervisors and
-# the fork server of the reduced tier run this.
-#
-# Promise: when ``kill_descendants`` returns, the calling process, which must be a subreaper, has no descendants left but
-# those it must spare: a stopped process cannot fork, and what it forked before is found by the next look. With
-# scoped signals (``landlock.scope_signals``) one system call kills them all at once, so nothing can escape by forking.
-# Limits: needs ``/proc``, and the caller must stay alive; without scoped signals, a program that changes its pid all the
-# time by forking may never be found.
+# -- the processes of a command ----------------------------------------------------------------------------------------
 
 
 def children(parent: int, spare: Collection[int] = ()) -> list[int]:
@@ -449,10 +825,16 @@ def find_descendants(ancestor: int, most: int) -> list[int]:
 
 
 def kill_descendants(spare: Collection[int] = (), *, signals_scoped: bool = False, group: int = 0) -> None:
-    """Kill and reap everything below this process, except what is in ``spare`` and below.
+    """Kill and reap everything below this process, except what is in ``spare`` and below: where no pid namespace does it.
 
     ``signals_scoped``: signals of this process reach only its descendants. ``group``: a process group that most of
     them are likely in.
+
+    Promise: when it returns, this process, which must be a subreaper, has no descendants left but those it must spare: a
+    stopped process cannot fork, and what it forked before is found by the next look. With scoped signals
+    (``scope_signals``) one system call kills them all at once, so nothing can escape by forking.
+    Limits: needs ``/proc``, and this process must stay alive; without scoped signals, a program that changes its pid all
+    the time by forking may never be found.
     """
     own = os.getpid()
     if signals_scoped:
@@ -531,380 +913,3 @@ def _send(target: int, number: signal.Signals) -> None:
         os.kill(target, number)
     except OSError:
         return
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# What a command of the full tier sees of the machine, whether bubblewrap or our own code builds it.
-#
-# Besides these tables, ``SYSTEM`` (``program.py``) lists the directories of programs. What is in neither does not exist
-# for a command.
-
-# What programs look up in /etc; the rest (shadow, keys, ...) stays hidden.
-ETC: Final = tuple(
-    f"/etc/{name}"
-    for name in (
-        "alternatives",
-        "bash.bashrc",
-        "ca-certificates",
-        "ca-certificates.conf",
-        "debian_version",
-        "fonts",
-        "gai.conf",
-        "gitattributes",
-        "gitconfig",
-        "group",
-        "host.conf",
-        "hosts",
-        "inputrc",
-        "java",
-        "ld.so.cache",
-        "ld.so.conf",
-        "ld.so.conf.d",
-        "locale.alias",
-        "locale.conf",
-        "localtime",
-        "lsb-release",
-        "magic",
-        "mime.types",
-        "nsswitch.conf",
-        "os-release",
-        "passwd",
-        "perl",
-        "pki/ca-trust",
-        "pki/tls/certs",
-        "profile",
-        "protocols",
-        "resolv.conf",
-        "services",
-        "ssl/certs",
-        "ssl/openssl.cnf",
-        "terminfo",
-        "timezone",
-        "xdg",
-        # Where Debian keeps what every Java program reads; passwords for remote management are next to it.
-        *(
-            f"java-{version}-openjdk/{name}"
-            for version in (11, 17, 21, 25)
-            for name in ("logging.properties", "net.properties", "security")
-        ),
-    )
-)
-DEVICES: Final = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
-DEV_LINKS: Final = {
-    "fd": "/proc/self/fd",
-    "stdin": "/proc/self/fd/0",
-    "stdout": "/proc/self/fd/1",
-    "stderr": "/proc/self/fd/2",
-    "shm": "/tmp/.shm",
-}
-
-TMP: Final = "/tmp"
-HOME: Final = "/tmp/home"
-TMP_BYTES: Final = 1 << 30
-
-
-def fill_tmp(gitconfig: str) -> None:
-    """Make the directories that commands expect in a new ``/tmp``, and write the settings of git in HOME."""
-    for folder in (HOME, f"{TMP}/.shm"):
-        os.makedirs(folder, 0o700, exist_ok=True)
-    write_gitconfig(HOME, gitconfig)
-
-
-def write_gitconfig(home: str, text: str) -> None:
-    """Write ``.gitconfig``, unless there is nothing to write."""
-    if text:
-        with open(f"{home}/.gitconfig", "x", errors="surrogateescape") as file:
-            file.write(text)
-
-
-# Of each process; generous, they stop runaway programs, not hard work. What all may use together: ``limit_watch``.
-_RESOURCE_LIMITS: Final = (
-    # With 0 the kernel still passes a crash to the host's handler, as root; with 1 it does not.
-    (resource.RLIMIT_CORE, 1),
-    (resource.RLIMIT_NOFILE, 4096),
-)
-_CPU_SECONDS: Final = 6 * 3600
-
-# Signals that Python or this module handles; they are reset, or a program would inherit that.
-_HANDLED_SIGNALS: Final = (signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGTERM)
-
-# What commands of the reduced tier may read of the host's /proc: nothing that belongs to a process.
-_PROC_FACTS: Final = tuple(
-    f"/proc/{name}" for name in ("cpuinfo", "filesystems", "loadavg", "meminfo", "stat", "uptime", "version")
-)
-
-
-class Supervisor:
-    """The supervisor of one command, in a process of its own.
-
-    ``client`` is the command's socket to the caller, ``server`` a pidfd of the fork server, ``handles`` are descriptors
-    of the roots, by path.
-    """
-
-    def __init__(
-        self,
-        setup: Setup,
-        request: CommandRequest,
-        workspace_fd: int,
-        client: int,
-        server: int,
-        handles: Mapping[str, int],
-    ) -> None:
-        self._roots = setup.roots
-        self._limits = setup.limits
-        self._request = request
-        self._client = client
-        self._server = server
-        self._full = setup.is_full
-        self._workspace_fd = workspace_fd
-        self._handles = handles
-        self._signals_scoped = False
-        self._command = 0
-        # Whether nothing else is alive in this pid namespace.
-        self._is_alone = False
-
-    def run(self, stdio: list[int], prepare_mounts: Callable[[], None]) -> NoReturn:
-        """Run the command to its end."""
-        try:
-            self._end_with_fork_server()
-            prepare_mounts()
-            if self._request.network == "guarded":
-                self._hand_out_listener()
-            wakeup, wakeup_sink = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-            signal.signal(signal.SIGCHLD, _do_nothing)
-            signal.set_wakeup_fd(wakeup_sink)
-            places = self._open_places()
-            self._command = self._start_command(stdio)
-            for fd in stdio:
-                os.close(fd)
-            drop_capabilities()
-            end = self._wait_for_end(wakeup, self._watch_limits(places))
-            if end is not None:  # else the caller learns from the end of the socket that the sandbox has ended
-                # Whoever closes a server waits until nothing is left of it, not even this process.
-                goes_on = self._is_alone and not self._request.until_closed
-                send_report(self._client, "ended" if goes_on else "status", *end)
-        except (OSError, Unsupported) as error:
-            send_report(self._client, "watch" if self._command else "setup", number_of(error), reason(error))
-        finally:
-            if not self._full:
-                kill_descendants(signals_scoped=self._signals_scoped, group=self._command)
-            os._exit(0)
-
-    def _end_with_fork_server(self) -> None:
-        """Have the kernel signal this process when the fork server ends; exit if it has ended already."""
-        if self._full:
-            prctl("pdeathsig", PR_SET_PDEATHSIG, signal.SIGKILL)
-        else:
-            prctl("subreaper", PR_SET_CHILD_SUBREAPER, 1)
-            signal.signal(signal.SIGTERM, _do_nothing)
-            prctl("pdeathsig", PR_SET_PDEATHSIG, signal.SIGTERM)
-            forbid_new_privileges()
-            self._signals_scoped = landlock.scope_signals()
-        if _is_readable(self._server):
-            os._exit(1)
-
-    def _hand_out_listener(self) -> None:
-        if not self._full:  # the only loopback here is the host's
-            raise Unsupported("the guarded network needs the full tier")
-        proxy_listener.hand_out_listener(self._client)
-
-    def _wait_for_end(self, wakeup: int, watch: LimitWatch) -> tuple[int, str] | None:
-        """Wait until the command, the caller or the fork server ends, reaping orphans, or until a limit is exceeded.
-
-        Returns a status and the name of that limit; None if the fork server has ended.
-        """
-        poller = select.poll()
-        for fd in (wakeup, self._client, self._server):
-            poller.register(fd, select.POLLIN)
-        while True:
-            ready = [fd for fd, _ in poller.poll(watch.pause())]
-            if self._client in ready:
-                return signal.SIGKILL, ""
-            if self._server in ready:
-                return None
-            if wakeup in ready:
-                os.read(wakeup, 4096)
-            status, has_children = _reap(self._command)
-            if status is not None:
-                # Whatever lost its parent became a child of the first process.
-                self._is_alone = self._full and os.getpid() == 1 and not has_children
-                self._command = 0  # its pid may be reused from now on
-                return status, ""
-            if ended_by := watch.exceeded():
-                return signal.SIGKILL, ended_by
-
-    def _open_places(self) -> list[int]:
-        """The roots that the command may write: it may move them, or lock the way to them."""
-        if self._full:
-            return [os.open(path, HANDLE | os.O_DIRECTORY) for path in (self._roots.workspace, *self._roots.write)]
-        home = os.open(self._request.home, HANDLE | os.O_DIRECTORY)
-        return [self._workspace_fd, home, *(self._handles[path] for path in self._roots.write)]
-
-    def _watch_limits(self, places: list[int]) -> LimitWatch:
-        own = os.getpid()
-        return LimitWatch(
-            self._limits,
-            (lambda most: others_in_namespace()) if self._full else (lambda most: find_descendants(own, most)),
-            places,
-            TMP if self._full else "",
-            counts_writes=self._request.counts_writes,
-        )
-
-    def _start_command(self, stdio: list[int]) -> int:
-        """Start the command inside the sandbox, and return its pid."""
-        if self._full:
-            program = self._enter_sandbox()
-            moves = [(os.POSIX_SPAWN_DUP2, fd, target) for target, fd in enumerate(stdio)]
-            try:
-                return os.posix_spawn(
-                    program,
-                    self._request.argv,
-                    self._request.env,
-                    file_actions=moves,
-                    setsid=True,
-                    setsigdef=_HANDLED_SIGNALS,
-                )
-            except OSError as error:
-                self._fail("exec", error)
-        command = os.fork()
-        if command == 0:
-            self._exec_command(stdio)
-        return command
-
-    def _exec_command(self, stdio: list[int]) -> NoReturn:
-        try:
-            signal.set_wakeup_fd(-1)
-            for number in _HANDLED_SIGNALS:
-                signal.signal(number, signal.SIG_DFL)
-            os.setsid()
-            for target, fd in enumerate(stdio):
-                os.dup2(fd, target)
-            program = self._enter_sandbox()
-            try:
-                os.execve(program, self._request.argv, self._request.env)
-            except OSError as error:
-                self._fail("exec", error)
-        except (OSError, Unsupported) as error:
-            self._fail("setup", error)
-        finally:
-            os._exit(1)
-
-    def _enter_sandbox(self) -> str:
-        """Restrict this process, and return the path of the program: nothing can be looked up after that."""
-        self._enter_cwd()
-        program = self._find_program()
-        self._restrict()
-        return program
-
-    def _enter_cwd(self) -> None:
-        if self._full:  # the handle opened outside belongs to the mounts outside
-            self._workspace_fd = os.open(self._roots.workspace, HANDLE | os.O_DIRECTORY)
-        flags = HANDLE | os.O_DIRECTORY
-        try:
-            os.fchdir(open_beneath(self._workspace_fd, self._request.cwd, flags, pick("auto")))
-        except OSError as error:
-            self._fail("cwd", error)
-
-    def _find_program(self) -> str:
-        try:
-            return find(self._request.argv[0], self._request.env["PATH"], ".")
-        except OSError as error:
-            self._fail("find", error)
-
-    def _restrict(self) -> None:
-        rules = self._full_rules() if self._full else self._reduced_rules()
-        mark_descriptors_for_closing(3)
-        for kind, limit in _RESOURCE_LIMITS:
-            _set_limit(kind, limit)
-        _set_limit(resource.RLIMIT_FSIZE, self._limits.file_size)
-        if not self._request.until_closed:
-            _set_limit(resource.RLIMIT_CPU, _CPU_SECONDS)
-        if self._full:
-            # Counted per user namespace, so only this command's own processes count; uid 0 is never limited by it.
-            _set_limit(resource.RLIMIT_NPROC, most_tasks(self._limits.processes))
-        drop_capabilities()
-        forbid_new_privileges()
-        # In the full tier a command has a network of its own, unless it was given the host's.
-        sockets = self._full or self._request.network == "host"
-        landlock.restrict(rules, network=sockets)
-        seccomp.install(network=sockets, full=self._full)
-
-    def _full_rules(self) -> list[tuple[int, int]]:
-        """Everything that is mounted may be read: what must not be read is not mounted."""
-        writable = [self._roots.workspace, *self._roots.write] if self._may_write else []
-        return [
-            *_open_rules(["/"], landlock.READ),
-            *_open_rules([TMP, *writable], landlock.WRITE),
-            *_open_rules(DEVICES, landlock.DEVICE),
-        ]
-
-    def _reduced_rules(self) -> list[tuple[int, int]]:
-        """By handle where a command could have replaced what the name stands for."""
-        write = landlock.WRITE if self._may_write else landlock.READ
-        return [
-            (self._workspace_fd, write),
-            *((self._handles[path], landlock.READ) for path in self._roots.read),
-            *((self._handles[path], write) for path in self._roots.write),
-            *_open_rules([*SYSTEM, *ETC, *_PROC_FACTS], landlock.READ),
-            *_open_rules([self._request.home], landlock.WRITE),
-            *_open_rules(DEVICES, landlock.DEVICE),
-        ]
-
-    @property
-    def _may_write(self) -> bool:
-        return self._roots.workspace_writable and not self._request.read_only
-
-    def _fail(self, step: str, error: OSError | Unsupported) -> NoReturn:
-        """Report the step that failed, and exit."""
-        send_report(self._client, step, number_of(error), reason(error))
-        os._exit(1)
-
-
-def send_report(client: int, kind: str, number: int = 0, text: str = "") -> None:
-    """Report to the caller: ``status`` with a wait status and the limit that ended it, ``ended`` with the same if also
-    everything that the command started is gone, or the step that failed with its errno. A caller that is gone is ignored."""
-    try:
-        os.write(client, f"{kind} {number} {text}".encode())
-    except OSError:
-        return
-
-
-def _open_rules(paths: list[str] | tuple[str, ...], rights: int) -> list[tuple[int, int]]:
-    rules = []
-    for path in paths:
-        try:
-            fd = os.open(path, HANDLE)
-        except OSError:
-            continue  # what has no rule is denied
-        rules.append((fd, rights if os.path.isdir(path) else landlock.file_rights(rights)))
-    return rules
-
-
-def _set_limit(kind: int, value: int) -> None:
-    _, hard = resource.getrlimit(kind)
-    value = value if hard == resource.RLIM_INFINITY else min(value, hard)
-    resource.setrlimit(kind, (value, value))
-
-
-def _reap(command: int) -> tuple[int | None, bool]:
-    """Reap every child that has ended; returns the command's status if it is among them, and whether others are left."""
-    found = None
-    while True:
-        try:
-            pid, status = os.waitpid(-1, os.WNOHANG)
-        except ChildProcessError:
-            return found, False
-        if pid == 0:
-            return found, True
-        if pid == command:
-            found = status
-
-
-def _is_readable(fd: int) -> bool:
-    poller = select.poll()
-    poller.register(fd, select.POLLIN)
-    return bool(poller.poll(0))
-
-
-def _do_nothing(number: int, frame: object) -> None:
-    """A handler that lets the signal interrupt a wait, instead of killing the process or being ignored."""

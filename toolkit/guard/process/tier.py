@@ -23,12 +23,10 @@ from typing import Final, Literal, TypeAlias, get_args
 
 from toolkit.errors import SetupError
 from toolkit.guard.files.resolve import HANDLE
-from toolkit.guard.permission import Carrier, CarrierChoice, SandboxChoice
+from toolkit.guard.permission import Carrier, CarrierChoice, CommandLimits, SandboxChoice
 from toolkit.guard.process import bubblewrap
-from toolkit.guard.process import kernel as landlock
 from toolkit.guard.process.fork_client import ForkServerClient
-from toolkit.guard.process.kernel import Unsupported, machine, reason
-from toolkit.guard.process.limits import CommandLimits
+from toolkit.guard.process.kernel import Unsupported, landlock_abi, machine, reason
 from toolkit.guard.process.messages import CommandRequest, Roots, Setup, identities
 from toolkit.guard.process.program import helper_interpreter, interpreter_roots
 from toolkit.guard.system_faults import SCARCE_AT_START, system_fault
@@ -136,7 +134,7 @@ def probe(tier: Literal["full", "reduced"], bubblewrap: str = "") -> str:
 
 
 def _try(tier: Literal["full", "reduced"], bubblewrap: str) -> str:
-    if tier == "reduced" and (machine(), landlock.abi())[1] < _REDUCED_NEEDS_ABI:
+    if tier == "reduced" and (machine(), landlock_abi())[1] < _REDUCED_NEEDS_ABI:
         return f"Landlock is older than version {_REDUCED_NEEDS_ABI}"
     with _empty_folder() as workspace:
         roots = Roots(workspace, True, identities(interpreter_roots()), {})

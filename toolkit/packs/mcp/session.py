@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from mcp import ClientSession
     from mcp.client._transport import ReadStream, TransportStreams, WriteStream
 
-    from toolkit.guard.network.network import Network
+    from toolkit.guard.network.hosts import Network
     from toolkit.guard.process.guard import ProcessGuard
     from toolkit.packs.mcp.http import Authorize
     from toolkit.packs.mcp.oauth import ServerAuthorization

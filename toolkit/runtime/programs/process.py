@@ -19,8 +19,8 @@ from toolkit.guard.process.program import helper_interpreter
 from toolkit.runtime.programs.frames import MAX_BODY, BrokenFrame, Frame, FrameBuffer, pack
 
 if TYPE_CHECKING:
+    from toolkit.guard.permission import EndedBy
     from toolkit.guard.process.guard import LongProcess, ProcessGuard
-    from toolkit.guard.process.limits import EndedBy
     from toolkit.runtime.programs.result import TimeLimit
     from toolkit.runtime.signals import CancelSignal
 

@@ -17,8 +17,8 @@ from pydantic import BaseModel
 from pydantic_core import to_json, to_jsonable_python
 
 from toolkit.errors import InvalidArguments, ToolNotAllowed
+from toolkit.guard.permission import CommandLimits
 from toolkit.guard.process.guard import ProcessGuard
-from toolkit.guard.process.limits import CommandLimits
 from toolkit.guard.process.program import SYSTEM, is_below
 from toolkit.runtime import path
 from toolkit.runtime.programs.check import Checkers
