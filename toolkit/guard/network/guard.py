@@ -1,6 +1,8 @@
 """``NetGuard``, the only way from a tool to the web: it fetches URLs that a ``Network`` permits.
 
-Promise: every hop is parsed, checked, looked up once and connected to as ``dial.connect`` promises. Time, redirects,
+``NetGuard.service`` returns a ``ServiceGuard``, which sends any request to one origin from the configuration.
+
+Promise: every hop is parsed, checked, looked up once and connected to as ``connect`` promises. Time, redirects,
 headers and the decoded body are bounded; so is memory, by a small multiple of ``max_bytes``. Nothing is taken from the
 environment and nothing is kept between calls: no proxies, no cookies, no stored credentials.
 
@@ -38,11 +40,209 @@ from toolkit.guard.system_faults import OsErrorTranslation
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-
-# ----------------------------------------------------------------------------------------------------------------------
-# Connects to a permitted host: one DNS lookup, a check of every address in the answer, a connection to one of them.
-
 Check: TypeAlias = Callable[[], None]
+Headers: TypeAlias = tuple[tuple[str, str], ...]
+Method: TypeAlias = Literal["GET", "HEAD"]
+RedirectJudge: TypeAlias = Callable[[str], None]
+
+MAX_REDIRECTS: Final = 5
+METHODS: Final = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")
+MAX_SENT: Final = 32 << 20
+# For these methods, a request without a body is sent with an empty one.
+_USUALLY_WITH_BODY: Final = ("POST", "PUT", "PATCH")
+
+
+class NetGuard:
+    """Fetches URLs that ``network`` permits. Thread-safe."""
+
+    def __init__(self, network: Network) -> None:
+        self._network = network
+        self._check: Check = _no_check
+        self._judge_redirect: RedirectJudge = _no_redirect_judge
+        # Shared by all views, because each network loads the system's certificate authorities once.
+        self._service_networks: dict[tuple[str, bool], Network] = {}
+
+    def __repr__(self) -> str:
+        return f"<NetGuard: {self._network!r}>"
+
+    @property
+    def network(self) -> Network:
+        """What may be reached."""
+        return self._network
+
+    def with_check(self, check: Check) -> NetGuard:
+        """A view with the same network that calls ``check`` before every wait.
+
+        ``check`` raises a ``ToolkitError`` to end the call; it replaces an earlier one.
+        """
+        view = copy.copy(self)
+        view._check = check
+        return view
+
+    def with_redirect_judge(self, judge: RedirectJudge) -> NetGuard:
+        """A view that calls ``judge`` with the URL of every redirect to another host.
+
+        ``judge`` raises a ``ToolkitError`` to refuse the redirect, before the name is looked up.
+        """
+        view = copy.copy(self)
+        view._judge_redirect = judge
+        return view
+
+    def service(self, url: str, *, public_only: bool = False) -> ServiceGuard:
+        """A guard that may send all kinds of requests to the origin of ``url``, and nowhere else.
+
+        ``url`` must come from the configuration: the origin may be anywhere, including this machine. If somebody else chose
+        it, such as the author of a document, use ``public_only``: then every lookup is judged as for ``fetch``.
+        """
+
+        origin = Url.parse(url)
+        key = (origin.origin, public_only)
+        if key not in self._service_networks:
+            self._service_networks[key] = self._network.for_service(origin.host, public_only=public_only)
+        return ServiceGuard(self._service_networks[key], origin, self._check)
+
+    def fetch(
+        self,
+        url: str,
+        *,
+        method: Method = "GET",
+        headers: Mapping[str, str] | None = None,
+        timeout: float = 30,
+        max_bytes: int = 5 << 20,
+        check: Check | None = None,
+    ) -> Response:
+        """Request ``url`` and follow at most five redirects, each checked like the first URL.
+
+        ``headers`` go to the first origin. After a redirect to another origin only accept, accept-language and user-agent
+        are sent; the others are not sent again. A redirect from https to http is refused. ``timeout`` (seconds) covers the
+        whole call.
+        Raises ``InvalidArguments``, ``SandboxViolation``, ``ToolFailed`` with NETWORK (no connection, or timed out) or
+        REMOTE (invalid HTTP, too many redirects), and what ``check`` raises.
+        """
+        if max_bytes < 0:
+            raise ValueError("max_bytes must not be negative: a fetch is always bounded")
+        deadline = Deadline(timeout, check or self._check)
+        if method not in ("GET", "HEAD"):
+            raise InvalidArguments("the method must be GET or HEAD")
+        current, sent = Url.parse(url), check_headers(headers or {})
+        hops: list[str] = []
+        while len(hops) <= MAX_REDIRECTS:
+            with (
+                contextlib.closing(self._connect(current, deadline)) as sock,
+                ConnectionErrors(current),
+                contextlib.closing(Wire(sock, deadline)) as wire,
+            ):
+                answer = send_request(wire, current, method, sent)
+                location = redirect_location(answer)
+                if location is None:
+                    body, truncated = read_body(wire, answer, max_bytes)
+                    return build_response(url, current, answer, body, truncated, tuple(hops))
+            hops.append(current.text)
+            before, (current, sent) = current.host, next_hop(current, location, sent)
+            if current.host != before:
+                self._judge_redirect(current.text)
+        raise ToolFailed("REMOTE", f"the server sent more than {MAX_REDIRECTS} redirects")
+
+    def _connect(self, url: Url, deadline: Deadline) -> socket.socket:
+        return connect(self._network, url.host, url.port, deadline, tls=url.scheme == "https")
+
+
+class ServiceGuard:
+    """Sends requests to one service from the configuration. Created by ``NetGuard.service``; thread-safe.
+
+    Promise: a request goes to the scheme, host and port of the service or nowhere; a redirect is returned and not
+    followed. Hosts and addresses that the network denies stay denied; with ``public_only`` so do all addresses that are
+    not public. Time and sizes are bounded, and nothing is kept between calls.
+
+    Not stopped: what the service does with a request.
+    """
+
+    def __init__(self, network: Network, origin: Url, check: Check) -> None:
+        self._network = network
+        self._origin = origin
+        self._check = check
+
+    def send(
+        self,
+        target: str,
+        *,
+        method: str = "GET",
+        headers: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        timeout: float = 60,
+        max_bytes: int = 5 << 20,
+    ) -> Response:
+        """Request ``target``, a path and query. Returns the response with any status, redirects included.
+
+        Raises the same errors as ``NetGuard.fetch``.
+        """
+        if method not in METHODS:
+            raise InvalidArguments(f"the method must be one of {', '.join(METHODS)}")
+        if body is not None and len(body) > MAX_SENT:
+            raise InvalidArguments(f"the body of a request may have at most {MAX_SENT} bytes")
+        url = self._url(target)
+        sent = check_headers(headers or {})
+        if body is None and method in _USUALLY_WITH_BODY:
+            body = b""
+        deadline = Deadline(timeout, self._check)
+        sock = connect(self._network, url.host, url.port, deadline, tls=url.scheme == "https")
+        with (
+            contextlib.closing(sock),
+            ConnectionErrors(url),
+            contextlib.closing(Wire(sock, deadline)) as wire,
+        ):
+            answer = send_request(wire, url, method, sent, body)
+            content, truncated = read_body(wire, answer, max_bytes)
+            return build_response(url.text, url, answer, content, truncated, ())
+
+    def _url(self, target: str) -> Url:
+        if not target.startswith("/"):
+            raise InvalidArguments("a path must begin with a slash")
+        url = Url.parse(f"{self._origin.origin}{target}")
+        if url.origin != self._origin.origin:
+            raise SandboxViolation(f"requests may go only to {self._origin.origin}")
+        return url
+
+
+def _no_check() -> None:
+    """The check of a ``NetGuard`` without one."""
+
+
+def _no_redirect_judge(url: str) -> None:
+    """Only the network's settings decide about redirects."""
+
+
+# -- redirects ---------------------------------------------------------------------------------------------------------
+
+_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+# Any other header may be a secret for the first origin only.
+_SENT_TO_OTHER_ORIGINS: Final = frozenset({"accept", "accept-language", "user-agent"})
+
+
+def redirect_location(answer: HTTPResponse) -> str | None:
+    """Where a redirect leads; None if the response is not a redirect."""
+    location = answer.headers.get("location")
+    if answer.status not in _REDIRECTS or location is None:
+        return None
+    try:
+        return location.encode("latin-1").decode()
+    except UnicodeError:
+        raise HTTPException("a Location header that is not text") from None
+
+
+def next_hop(current: Url, location: str, sent: Mapping[str, str]) -> tuple[Url, dict[str, str]]:
+    """The next URL and the headers to send there; refuses an invalid URL and a step from https to http."""
+    try:
+        following = current.join(location)
+    except InvalidArguments as error:
+        raise ToolFailed("REMOTE", f"'{current.host.text}' redirects to an invalid URL: {error.message}") from None
+    if current.scheme == "https" and following.scheme == "http":
+        raise SandboxViolation(f"'{current.host.text}' redirects from https to http, which is not followed")
+    same = following.origin == current.origin
+    return following, {name: value for name, value in sent.items() if same or name in _SENT_TO_OTHER_ORIGINS}
+
+
+# -- connecting --------------------------------------------------------------------------------------------------------
 
 # The longest wait between two calls of the caller's check.
 _MAX_WAIT: Final = 0.1
@@ -186,13 +386,10 @@ def _start_tls(context: ssl.SSLContext, plain: socket.socket, host: Host, deadli
         raise
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# One HTTP exchange over a connection that was checked: sends a request and reads the response, within limits.
-#
+# -- one exchange ------------------------------------------------------------------------------------------------------
+
 # Promise: a request consists of exactly its parts; nothing in a header or a URL can end it early or add to it. The head and
 # the decoded body of the response are bounded, and a response that ``http.client`` would have to guess about is refused.
-
-Headers: TypeAlias = tuple[tuple[str, str], ...]
 
 _MAX_HEAD: Final = 128 << 10
 _CHUNK: Final = 64 << 10
@@ -465,210 +662,3 @@ class ConnectionErrors(OsErrorTranslation):
         if isinstance(error, HTTPException | ValueError | zlib.error):
             raise ToolFailed("REMOTE", f"'{self._host}' did not send a valid HTTP response") from None
         super().__exit__(kind, error, traceback)
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# Where a redirect leads, what may be sent there, and which redirects are refused.
-#
-# The network's rules for the next address are applied when it is connected to, as for the first one (``guard.py``).
-
-_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
-# Any other header may be a secret for the first origin only.
-_SENT_TO_OTHER_ORIGINS: Final = frozenset({"accept", "accept-language", "user-agent"})
-
-
-def redirect_location(answer: HTTPResponse) -> str | None:
-    """Where a redirect leads; None if the response is not a redirect."""
-    location = answer.headers.get("location")
-    if answer.status not in _REDIRECTS or location is None:
-        return None
-    try:
-        return location.encode("latin-1").decode()
-    except UnicodeError:
-        raise HTTPException("a Location header that is not text") from None
-
-
-def next_hop(current: Url, location: str, sent: Mapping[str, str]) -> tuple[Url, dict[str, str]]:
-    """The next URL and the headers to send there; refuses an invalid URL and a step from https to http."""
-    try:
-        following = current.join(location)
-    except InvalidArguments as error:
-        raise ToolFailed("REMOTE", f"'{current.host.text}' redirects to an invalid URL: {error.message}") from None
-    if current.scheme == "https" and following.scheme == "http":
-        raise SandboxViolation(f"'{current.host.text}' redirects from https to http, which is not followed")
-    same = following.origin == current.origin
-    return following, {name: value for name, value in sent.items() if same or name in _SENT_TO_OTHER_ORIGINS}
-
-
-Method: TypeAlias = Literal["GET", "HEAD"]
-RedirectJudge: TypeAlias = Callable[[str], None]
-
-MAX_REDIRECTS: Final = 5
-
-
-class NetGuard:
-    """Fetches URLs that ``network`` permits. Thread-safe."""
-
-    def __init__(self, network: Network) -> None:
-        self._network = network
-        self._check: Check = _no_check
-        self._judge_redirect: RedirectJudge = _no_redirect_judge
-        # Shared by all views, because each network loads the system's certificate authorities once.
-        self._service_networks: dict[tuple[str, bool], Network] = {}
-
-    def __repr__(self) -> str:
-        return f"<NetGuard: {self._network!r}>"
-
-    @property
-    def network(self) -> Network:
-        """What may be reached."""
-        return self._network
-
-    def with_check(self, check: Check) -> NetGuard:
-        """A view with the same network that calls ``check`` before every wait.
-
-        ``check`` raises a ``ToolkitError`` to end the call; it replaces an earlier one.
-        """
-        view = copy.copy(self)
-        view._check = check
-        return view
-
-    def with_redirect_judge(self, judge: RedirectJudge) -> NetGuard:
-        """A view that calls ``judge`` with the URL of every redirect to another host.
-
-        ``judge`` raises a ``ToolkitError`` to refuse the redirect, before the name is looked up.
-        """
-        view = copy.copy(self)
-        view._judge_redirect = judge
-        return view
-
-    def service(self, url: str, *, public_only: bool = False) -> ServiceGuard:
-        """A guard that may send all kinds of requests to the origin of ``url``, and nowhere else.
-
-        ``url`` must come from the configuration: the origin may be anywhere, including this machine. If somebody else chose
-        it, such as the author of a document, use ``public_only``: then every lookup is judged as for ``fetch``.
-        """
-
-        origin = Url.parse(url)
-        key = (origin.origin, public_only)
-        if key not in self._service_networks:
-            self._service_networks[key] = self._network.for_service(origin.host, public_only=public_only)
-        return ServiceGuard(self._service_networks[key], origin, self._check)
-
-    def fetch(
-        self,
-        url: str,
-        *,
-        method: Method = "GET",
-        headers: Mapping[str, str] | None = None,
-        timeout: float = 30,
-        max_bytes: int = 5 << 20,
-        check: Check | None = None,
-    ) -> Response:
-        """Request ``url`` and follow at most five redirects, each checked like the first URL.
-
-        ``headers`` go to the first origin. After a redirect to another origin only accept, accept-language and user-agent
-        are sent; the others are not sent again. A redirect from https to http is refused. ``timeout`` (seconds) covers the
-        whole call.
-        Raises ``InvalidArguments``, ``SandboxViolation``, ``ToolFailed`` with NETWORK (no connection, or timed out) or
-        REMOTE (invalid HTTP, too many redirects), and what ``check`` raises.
-        """
-        if max_bytes < 0:
-            raise ValueError("max_bytes must not be negative: a fetch is always bounded")
-        deadline = Deadline(timeout, check or self._check)
-        if method not in ("GET", "HEAD"):
-            raise InvalidArguments("the method must be GET or HEAD")
-        current, sent = Url.parse(url), check_headers(headers or {})
-        hops: list[str] = []
-        while len(hops) <= MAX_REDIRECTS:
-            with (
-                contextlib.closing(self._connect(current, deadline)) as sock,
-                ConnectionErrors(current),
-                contextlib.closing(Wire(sock, deadline)) as wire,
-            ):
-                answer = send_request(wire, current, method, sent)
-                location = redirect_location(answer)
-                if location is None:
-                    body, truncated = read_body(wire, answer, max_bytes)
-                    return build_response(url, current, answer, body, truncated, tuple(hops))
-            hops.append(current.text)
-            before, (current, sent) = current.host, next_hop(current, location, sent)
-            if current.host != before:
-                self._judge_redirect(current.text)
-        raise ToolFailed("REMOTE", f"the server sent more than {MAX_REDIRECTS} redirects")
-
-    def _connect(self, url: Url, deadline: Deadline) -> socket.socket:
-        return connect(self._network, url.host, url.port, deadline, tls=url.scheme == "https")
-
-
-def _no_check() -> None:
-    """The check of a ``NetGuard`` without one."""
-
-
-def _no_redirect_judge(url: str) -> None:
-    """Only the network's settings decide about redirects."""
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# Requests to one service from the configuration: every method, with bodies, only to the origin of the service.
-#
-# Promise: a request goes to the scheme, host and port of the service or nowhere; a redirect is returned and not followed.
-# Hosts and addresses that the network denies stay denied; with ``public_only`` so do all addresses that are not public. Time
-# and sizes are bounded, and nothing is kept between calls.
-#
-# Not stopped: what the service does with a request.
-
-METHODS: Final = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")
-MAX_SENT: Final = 32 << 20
-# For these methods, a request without a body is sent with an empty one.
-_USUALLY_WITH_BODY: Final = ("POST", "PUT", "PATCH")
-
-
-class ServiceGuard:
-    """Sends requests to one origin. Created by ``NetGuard.service``; thread-safe."""
-
-    def __init__(self, network: Network, origin: Url, check: Check) -> None:
-        self._network = network
-        self._origin = origin
-        self._check = check
-
-    def send(
-        self,
-        target: str,
-        *,
-        method: str = "GET",
-        headers: Mapping[str, str] | None = None,
-        body: bytes | None = None,
-        timeout: float = 60,
-        max_bytes: int = 5 << 20,
-    ) -> Response:
-        """Request ``target``, a path and query. Returns the response with any status, redirects included.
-
-        Raises the same errors as ``NetGuard.fetch``.
-        """
-        if method not in METHODS:
-            raise InvalidArguments(f"the method must be one of {', '.join(METHODS)}")
-        if body is not None and len(body) > MAX_SENT:
-            raise InvalidArguments(f"the body of a request may have at most {MAX_SENT} bytes")
-        url = self._url(target)
-        sent = check_headers(headers or {})
-        if body is None and method in _USUALLY_WITH_BODY:
-            body = b""
-        deadline = Deadline(timeout, self._check)
-        sock = connect(self._network, url.host, url.port, deadline, tls=url.scheme == "https")
-        with (
-            contextlib.closing(sock),
-            ConnectionErrors(url),
-            contextlib.closing(Wire(sock, deadline)) as wire,
-        ):
-            answer = send_request(wire, url, method, sent, body)
-            content, truncated = read_body(wire, answer, max_bytes)
-            return build_response(url.text, url, answer, content, truncated, ())
-
-    def _url(self, target: str) -> Url:
-        if not target.startswith("/"):
-            raise InvalidArguments("a path must begin with a slash")
-        url = Url.parse(f"{self._origin.origin}{target}")
-        if url.origin != self._origin.origin:
-            raise SandboxViolation(f"requests may go only to {self._origin.origin}")
-        return url

@@ -48,42 +48,7 @@ from toolkit.guard.process.kernel import (
 from toolkit.guard.process.messages import CommandRequest, Roots, Setup, decode_setup, read_request
 from toolkit.guard.process.supervisor import Supervisor, kill_descendants, most_tasks, send_report
 
-# ----------------------------------------------------------------------------------------------------------------------
-# A spare supervisor: a process in namespaces of its own that waits for the command it will run.
-#
-# It has nothing of a command before it, and ends with the fork server: the kernel kills it, and its socket ends.
-
-_DESCRIPTORS: Final = 5  # as they come to the fork server, see ``_Server``
-
-
-class Spare:
-    """The fork server's side of it."""
-
-    def __init__(self, pid: int, channel: socket.socket) -> None:
-        self.pid = pid
-        self._channel = channel
-
-    def hand_over(self, descriptors: list[int]) -> bool:
-        """Send it the descriptors of a command, once; False if it was killed. Then it is gone when this returns."""
-        with self._channel:
-            try:
-                self._channel.sendmsg([b"+"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))])
-            except OSError:
-                self._channel.close()  # whatever else was wrong, it ends by this
-                os.waitpid(self.pid, 0)
-                return False
-        return True
-
-
-def take_request(channel: socket.socket) -> list[int]:
-    """In the spare process: wait for the descriptors of a command. Exits if the fork server is gone."""
-    with channel:
-        message, ancillary, _, _ = channel.recvmsg(1, socket.CMSG_SPACE(_DESCRIPTORS * 4), socket.MSG_CMSG_CLOEXEC)
-    if not message or not ancillary:
-        os._exit(1)
-    return memoryview(ancillary[0][2]).cast("i").tolist()
-
-
+_DESCRIPTORS: Final = 5  # as they come to the fork server, see ``_SupervisorStarter``
 _ROOM: Final = 16  # descriptors; more than what a command needs here, while it runs or when it ends
 
 
@@ -324,6 +289,37 @@ class _NamespaceStarter(_ForkStarter):
         if offline:
             namespaces.bring_up_loopback()
         namespaces.mount_private(self._setup.roots, tasks=most_tasks(self._setup.limits.processes))
+
+
+class Spare:
+    """A spare supervisor: a process in namespaces of its own that waits for the command it will run.
+
+    It has nothing of a command before it, and ends with the fork server: the kernel kills it, and its socket ends.
+    """
+
+    def __init__(self, pid: int, channel: socket.socket) -> None:
+        self.pid = pid
+        self._channel = channel
+
+    def hand_over(self, descriptors: list[int]) -> bool:
+        """Send it the descriptors of a command, once; False if it was killed. Then it is gone when this returns."""
+        with self._channel:
+            try:
+                self._channel.sendmsg([b"+"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))])
+            except OSError:
+                self._channel.close()  # whatever else was wrong, it ends by this
+                os.waitpid(self.pid, 0)
+                return False
+        return True
+
+
+def take_request(channel: socket.socket) -> list[int]:
+    """In the spare process: wait for the descriptors of a command. Exits if the fork server is gone."""
+    with channel:
+        message, ancillary, _, _ = channel.recvmsg(1, socket.CMSG_SPACE(_DESCRIPTORS * 4), socket.MSG_CMSG_CLOEXEC)
+    if not message or not ancillary:
+        os._exit(1)
+    return memoryview(ancillary[0][2]).cast("i").tolist()
 
 
 def _prepare_for_forks(*, full: bool) -> None:

@@ -57,42 +57,16 @@ from toolkit.guard.trusted_code import places_to_hold
 
 if TYPE_CHECKING:
     from toolkit.guard.network.proxy import UrlJudge
-    from toolkit.guard.process.command import Command
 
+Sink: TypeAlias = Callable[[bytes], None]
+OnOutput: TypeAlias = Callable[[str, bytes], None]
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The reduced tier has no read-only mounts: an interpreter inside a root can be changed by commands, and what they write
-# there runs outside the sandbox, in this process or at the next start.
+MAX_OUTPUT: Final = 1 << 20
+GRACE: Final = 2.0
+"""Seconds a program may take to end by itself once its input is closed."""
 
-_log: Final = logging.getLogger("toolkit")
-
-
-def judge_exposed_code(choice: TierChoice, roots: Sequence[str], *, by_name: bool) -> TierChoice:
-    """The reduced tier as ``choice``, or no tier if commands could change code that runs outside it.
-
-    Somebody who requested the tier by name gets it, with a warning. ``roots`` are where commands may write, the workspace
-    first.
-    """
-    places = places_to_hold(roots)
-    if not places:
-        return choice
-    place = os.path.relpath(places[0], os.path.realpath(roots[0]))
-    exposed = f"the reduced sandbox cannot keep commands from changing the Python that runs this program ({place!r})"
-    if by_name:
-        _log.warning(
-            "%s: what they write there runs outside the sandbox; use an environment outside the workspace", exposed
-        )
-        return choice
-    why = f'{exposed}; use an environment outside the workspace, or request sandbox="reduced" by name'
-    return dataclasses.replace(choice, name="none", reason=f"{choice.reason}; reduced: {why}")
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# Reading a command's output in the agent's process, until the command ends, its time is up or the caller stops it.
-#
-# Promise: memory stays bounded however much is written; on every way out, exceptions of the caller's functions included,
-# the command and everything it started are killed first.
-
+_MODES: Final = ("workspace-write", "read-only")
+_MAX_STDERR: Final = 8 << 10
 _POLL_MS: Final = 50
 _CHUNK: Final = 1 << 16
 # More than a pipe holds: what is left after the end is read, what somebody goes on writing is not.
@@ -100,285 +74,7 @@ _LAST_READS: Final = 32
 # A killed process that does not die hangs in the kernel, for example on a dead network disk.
 _KILL_SECONDS: Final = 60.0
 
-Sink = Callable[[bytes], None]
-
-
-class HeadTail:
-    """The head and the tail of a stream of bytes: at most ``limit`` bytes together, however long the stream is.
-
-    >>> stream = HeadTail(4)
-    >>> stream.add(b"abcdef")
-    >>> stream.parts(), stream.total, stream.is_truncated
-    ((b'ab', b'd', b'ef'), 6, True)
-    """
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._head = bytearray()
-        self._tail = bytearray()
-        self.total = 0
-
-    @property
-    def is_truncated(self) -> bool:
-        return self.total > self._limit
-
-    def fits(self, more: int) -> bool:
-        """Whether ``more`` bytes can be added without leaving anything out."""
-        return self.total + more <= self._limit
-
-    def add(self, data: bytes) -> None:
-        self.total += len(data)
-        room = self._limit - self._limit // 2 - len(self._head)
-        self._head += data[:room]
-        self._tail += data[room:]
-        if len(self._tail) > self._limit + _CHUNK:  # not at every chunk: moving the rest costs its length
-            self._trim()
-
-    def whole(self) -> bytes:
-        """The whole stream, as long as nothing was left out."""
-        return b"".join((self._head, self._tail))
-
-    def parts(self) -> tuple[bytes, bytes, bytes]:
-        """Of a truncated stream: its head, the one byte before its tail, and its tail."""
-        self._trim()
-        return bytes(self._head), bytes(self._tail[:1]), bytes(self._tail[1:])
-
-    def data(self) -> bytes:
-        """What was kept; where something is left out, a line says how much."""
-        if not self.is_truncated:
-            return self.whole()
-        head, _, tail = self.parts()
-        return head + f"\n[... {self.total - self._limit} bytes left out ...]\n".encode() + tail
-
-    def _trim(self) -> None:
-        """Keep one byte more than the tail has: it shows whether the tail starts a line."""
-        surplus = len(self._tail) - self._limit // 2 - 1
-        if surplus > 0:
-            del self._tail[:surplus]
-
-
-def read_until_exit(
-    command: Command, sinks: Mapping[int, Sink], timeout: float | None, check: Callable[[], None]
-) -> bool:
-    """Pass what comes out of each descriptor to its sink until the command ends; returns whether time ran out.
-
-    ``check`` is called about every 50 ms and raises to end the command.
-    """
-    deadline = None if timeout is None else time.monotonic() + timeout
-    open_fds = dict(sinks)
-    try:
-        while not command.has_ended():
-            check()
-            if deadline is not None and time.monotonic() >= deadline:
-                _kill_and_wait(command, sinks)
-                return True
-            _wait(command, open_fds)
-    except BaseException:
-        _kill_and_wait(command, {})
-        raise
-    _drain(open_fds)
-    return False
-
-
-def _kill_and_wait(command: Command, sinks: Mapping[int, Sink]) -> None:
-    """Kill the command, and return when nothing of it is left."""
-    command.kill()
-    deadline = time.monotonic() + _KILL_SECONDS
-    open_fds = dict(sinks)
-    while not command.has_ended():
-        if time.monotonic() > deadline:
-            raise ToolFailed("IO", "the command was killed but has not ended: it hangs in the kernel")
-        _wait(command, open_fds)
-    _drain(open_fds)
-
-
-def _wait(command: Command, open_fds: dict[int, Sink]) -> None:
-    poller = select.poll()
-    for fd in open_fds if command.poll_fd is None else (*open_fds, command.poll_fd):
-        poller.register(fd, select.POLLIN)
-    for fd, _ in poller.poll(_POLL_MS):
-        if fd in open_fds:
-            _read(fd, open_fds)
-
-
-def _drain(open_fds: dict[int, Sink]) -> None:
-    """Read what is left in the pipes."""
-    for fd in list(open_fds):
-        for _ in range(_LAST_READS):
-            if fd not in open_fds or not _read(fd, open_fds):
-                break
-
-
-def _read(fd: int, open_fds: dict[int, Sink]) -> bool:
-    """Read one chunk; False when there is none now, or at the end, which takes ``fd`` out of ``open_fds``."""
-    try:
-        data = os.read(fd, _CHUNK)
-    except BlockingIOError:
-        return False
-    if not data:
-        del open_fds[fd]
-        return False
-    open_fds[fd](data)
-    return True
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# A program that runs until it is closed; the caller holds its input and output as pipes.
-#
-# Promise: ``close`` returns when nothing of the program is alive: its input is closed, it gets a short time to end by
-# itself, then everything it started is killed. The same happens when its ``ProcessGuard`` is closed, and in a sandbox when
-# this process dies, however it dies. Its stderr is read all the time, and only the end of it is kept, so that the program
-# does not block and memory does not grow. Limit: without a sandbox, processes that left its process group are not killed,
-# and nothing is killed when this process is: such a program only sees the end of its input. A fork of this process has
-# no program: there it is closed, and goes on here.
-
-GRACE: Final = 2.0
-"""Seconds a program may take to end by itself once its input is closed."""
-
-_MAX_STDERR: Final = 8 << 10
-
-
-class LongProcess:
-    """What ``ProcessGuard.start`` returns. ``stdin`` and ``stdout`` are descriptors to wait on; only ``close`` closes them.
-    ``resources`` are its own once it is made.
-
-    ``read`` and ``write`` never block. One thread may read and one may write at a time.
-    """
-
-    def __init__(
-        self,
-        command: Command,
-        stdin: int,
-        stdout: int,
-        stderr: int,
-        resources: contextlib.ExitStack,
-        *,
-        sandboxed: bool,
-    ) -> None:
-        self.stdin: Final = stdin
-        self.stdout: Final = stdout
-        self.sandboxed: Final = sandboxed
-        self._stderr = stderr
-        self._command = command
-        self._stderr_tail = bytearray()
-        self._outcome: CommandExit | ToolkitError | None = None
-        self._lock = threading.Lock()
-        self._unregister: Callable[[], None] = _do_nothing
-        self._wake, self._waker = open_pipe()
-        resources.callback(close_pipe, self._wake)
-        resources.callback(close_pipe, self._waker)
-        self._stderr_thread = threading.Thread(target=self._read_stderr, name="toolkit-stderr", daemon=True)
-        try:
-            self._stderr_thread.start()
-        except RuntimeError:
-            command.kill()
-            read_until_exit(command, {stdout: _discard, stderr: self._keep_stderr}, 0, _do_nothing)
-            raise system_fault("the program could not be started", "the system starts no more threads") from None
-        self._resources = resources.pop_all()
-        start_again_in_child(self)
-
-    def read(self) -> bytes | None:
-        """The next output, at most 64 KiB; empty at its end, None when there is nothing now."""
-        try:
-            return os.read(self.stdout, _CHUNK)
-        except BlockingIOError:
-            return None
-
-    def write(self, data: bytes) -> int:
-        """Write as much as the pipe takes, and return how much that was; ``OSError`` when it is no longer read."""
-        try:
-            return os.write(self.stdin, data)
-        except BlockingIOError:
-            return 0
-
-    def last_stderr(self) -> str:
-        """The end of its stderr, a few kilobytes at most. Limit: the program's own text, unescaped."""
-        return bytes(self._stderr_tail[-_MAX_STDERR:]).decode("utf-8", "replace")
-
-    def outcome(self) -> CommandExit:
-        """How it ended, once it is closed; raises the reason if it never started."""
-        if isinstance(self._outcome, ToolkitError):
-            raise self._outcome
-        if self._outcome is None:
-            raise RuntimeError("this process has not been closed")
-        return self._outcome
-
-    def close(self, grace: float = GRACE) -> None:
-        """End it, and return when all of it is gone; a second time does nothing."""
-        with self._lock:
-            if self._outcome is not None:
-                return
-            os.write(self._waker, b".")
-            self._stderr_thread.join()
-            self._unregister()
-            with self._resources:
-                # Our end of the pipe: the program sees the end of its input.
-                close_pipe(self.stdin)
-                read_until_exit(
-                    self._command, {self.stdout: _discard, self._stderr: self._keep_stderr}, grace, _do_nothing
-                )
-                try:
-                    self._outcome = self._command.outcome()
-                except ToolkitError as error:
-                    self._outcome = error
-
-    def start_again_in_child(self) -> None:
-        """In a fork of the process that started it: it goes on, for that process, and here it is closed."""
-        self._lock = threading.Lock()
-        if self._outcome is None:
-            self._outcome = ToolFailed("IO", "the program belongs to the process that this one was forked from")
-            self._unregister()
-
-    def register_in(self, programs: set[LongProcess]) -> Self:
-        """Add itself to ``programs`` until it is closed; the owner of the set closes them all."""
-        programs.add(self)
-        self._unregister = lambda: programs.discard(self)
-        return self
-
-    def _read_stderr(self) -> None:
-        """Read its stderr in a thread until ``close``. Also notice its end: what it left in the background holds its
-        output open until ``has_ended`` has killed it."""
-        poller = select.poll()
-        poll_fd = self._command.poll_fd
-        for fd in (self._wake, self._stderr) if poll_fd is None else (self._wake, self._stderr, poll_fd):
-            poller.register(fd, select.POLLIN)
-        while True:
-            ready = [fd for fd, _ in poller.poll()]
-            if self._wake in ready:
-                return
-            if self._stderr in ready and not self._read_stderr_chunk():
-                poller.unregister(self._stderr)
-            if poll_fd in ready and self._command.has_ended():
-                poller.unregister(poll_fd)
-
-    def _read_stderr_chunk(self) -> bool:
-        """Read one chunk of its stderr; False at its end."""
-        try:
-            data = os.read(self._stderr, _CHUNK)
-        except BlockingIOError:
-            return True
-        self._keep_stderr(data)
-        return bool(data)
-
-    def _keep_stderr(self, data: bytes) -> None:
-        self._stderr_tail += data
-        if len(self._stderr_tail) > _MAX_STDERR + _CHUNK:  # not at every chunk: moving the rest costs its length
-            del self._stderr_tail[:-_MAX_STDERR]
-
-
-def _discard(data: bytes) -> None:
-    """The sink for output that is not read."""
-
-
-def _do_nothing() -> None:
-    """Where nothing has to be checked or unregistered."""
-
-
-OnOutput: TypeAlias = Callable[[str, bytes], None]
-
-
-MAX_OUTPUT: Final = 1 << 20
-_MODES: Final = ("workspace-write", "read-only")
+_log: Final = logging.getLogger("toolkit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -800,3 +496,299 @@ def _combine(first: Check, second: Check) -> Check:
 
 def _no_check() -> None:
     """The check of a call that may not be ended early."""
+
+
+# -- a program that runs until it is closed ----------------------------------------------------------------------------
+
+
+class LongProcess:
+    """A program that runs until it is closed: what ``ProcessGuard.start`` returns.
+
+    ``stdin`` and ``stdout`` are descriptors to wait on; only ``close`` closes them. ``read`` and ``write`` never block. One
+    thread may read and one may write at a time. ``resources`` are its own once it is made.
+
+    Promise: ``close`` returns when nothing of the program is alive: its input is closed, it gets a short time to end by
+    itself, then everything it started is killed. The same happens when its ``ProcessGuard`` is closed, and in a sandbox
+    when this process dies, however it dies. Its stderr is read all the time, and only the end of it is kept, so that the
+    program does not block and memory does not grow.
+    Limit: without a sandbox, processes that left its process group are not killed, and nothing is killed when this process
+    is: such a program only sees the end of its input. A fork of this process has no program: there it is closed, and goes
+    on here.
+    """
+
+    def __init__(
+        self,
+        command: Command,
+        stdin: int,
+        stdout: int,
+        stderr: int,
+        resources: contextlib.ExitStack,
+        *,
+        sandboxed: bool,
+    ) -> None:
+        self.stdin: Final = stdin
+        self.stdout: Final = stdout
+        self.sandboxed: Final = sandboxed
+        self._stderr = stderr
+        self._command = command
+        self._stderr_tail = bytearray()
+        self._outcome: CommandExit | ToolkitError | None = None
+        self._lock = threading.Lock()
+        self._unregister: Callable[[], None] = _do_nothing
+        self._wake, self._waker = open_pipe()
+        resources.callback(close_pipe, self._wake)
+        resources.callback(close_pipe, self._waker)
+        self._stderr_thread = threading.Thread(target=self._read_stderr, name="toolkit-stderr", daemon=True)
+        try:
+            self._stderr_thread.start()
+        except RuntimeError:
+            command.kill()
+            read_until_exit(command, {stdout: _discard, stderr: self._keep_stderr}, 0, _do_nothing)
+            raise system_fault("the program could not be started", "the system starts no more threads") from None
+        self._resources = resources.pop_all()
+        start_again_in_child(self)
+
+    def read(self) -> bytes | None:
+        """The next output, at most 64 KiB; empty at its end, None when there is nothing now."""
+        try:
+            return os.read(self.stdout, _CHUNK)
+        except BlockingIOError:
+            return None
+
+    def write(self, data: bytes) -> int:
+        """Write as much as the pipe takes, and return how much that was; ``OSError`` when it is no longer read."""
+        try:
+            return os.write(self.stdin, data)
+        except BlockingIOError:
+            return 0
+
+    def last_stderr(self) -> str:
+        """The end of its stderr, a few kilobytes at most. Limit: the program's own text, unescaped."""
+        return bytes(self._stderr_tail[-_MAX_STDERR:]).decode("utf-8", "replace")
+
+    def outcome(self) -> CommandExit:
+        """How it ended, once it is closed; raises the reason if it never started."""
+        if isinstance(self._outcome, ToolkitError):
+            raise self._outcome
+        if self._outcome is None:
+            raise RuntimeError("this process has not been closed")
+        return self._outcome
+
+    def close(self, grace: float = GRACE) -> None:
+        """End it, and return when all of it is gone; a second time does nothing."""
+        with self._lock:
+            if self._outcome is not None:
+                return
+            os.write(self._waker, b".")
+            self._stderr_thread.join()
+            self._unregister()
+            with self._resources:
+                # Our end of the pipe: the program sees the end of its input.
+                close_pipe(self.stdin)
+                read_until_exit(
+                    self._command, {self.stdout: _discard, self._stderr: self._keep_stderr}, grace, _do_nothing
+                )
+                try:
+                    self._outcome = self._command.outcome()
+                except ToolkitError as error:
+                    self._outcome = error
+
+    def start_again_in_child(self) -> None:
+        """In a fork of the process that started it: it goes on, for that process, and here it is closed."""
+        self._lock = threading.Lock()
+        if self._outcome is None:
+            self._outcome = ToolFailed("IO", "the program belongs to the process that this one was forked from")
+            self._unregister()
+
+    def register_in(self, programs: set[LongProcess]) -> Self:
+        """Add itself to ``programs`` until it is closed; the owner of the set closes them all."""
+        programs.add(self)
+        self._unregister = lambda: programs.discard(self)
+        return self
+
+    def _read_stderr(self) -> None:
+        """Read its stderr in a thread until ``close``. Also notice its end: what it left in the background holds its
+        output open until ``has_ended`` has killed it."""
+        poller = select.poll()
+        poll_fd = self._command.poll_fd
+        for fd in (self._wake, self._stderr) if poll_fd is None else (self._wake, self._stderr, poll_fd):
+            poller.register(fd, select.POLLIN)
+        while True:
+            ready = [fd for fd, _ in poller.poll()]
+            if self._wake in ready:
+                return
+            if self._stderr in ready and not self._read_stderr_chunk():
+                poller.unregister(self._stderr)
+            if poll_fd in ready and self._command.has_ended():
+                poller.unregister(poll_fd)
+
+    def _read_stderr_chunk(self) -> bool:
+        """Read one chunk of its stderr; False at its end."""
+        try:
+            data = os.read(self._stderr, _CHUNK)
+        except BlockingIOError:
+            return True
+        self._keep_stderr(data)
+        return bool(data)
+
+    def _keep_stderr(self, data: bytes) -> None:
+        self._stderr_tail += data
+        if len(self._stderr_tail) > _MAX_STDERR + _CHUNK:  # not at every chunk: moving the rest costs its length
+            del self._stderr_tail[:-_MAX_STDERR]
+
+
+def _discard(data: bytes) -> None:
+    """The sink for output that is not read."""
+
+
+def _do_nothing() -> None:
+    """Where nothing has to be checked or unregistered."""
+
+
+# -- reading what a command writes -------------------------------------------------------------------------------------
+
+
+class HeadTail:
+    """The head and the tail of a stream of bytes: at most ``limit`` bytes together, however long the stream is.
+
+    >>> stream = HeadTail(4)
+    >>> stream.add(b"abcdef")
+    >>> stream.parts(), stream.total, stream.is_truncated
+    ((b'ab', b'd', b'ef'), 6, True)
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._head = bytearray()
+        self._tail = bytearray()
+        self.total = 0
+
+    @property
+    def is_truncated(self) -> bool:
+        return self.total > self._limit
+
+    def fits(self, more: int) -> bool:
+        """Whether ``more`` bytes can be added without leaving anything out."""
+        return self.total + more <= self._limit
+
+    def add(self, data: bytes) -> None:
+        self.total += len(data)
+        room = self._limit - self._limit // 2 - len(self._head)
+        self._head += data[:room]
+        self._tail += data[room:]
+        if len(self._tail) > self._limit + _CHUNK:  # not at every chunk: moving the rest costs its length
+            self._trim()
+
+    def whole(self) -> bytes:
+        """The whole stream, as long as nothing was left out."""
+        return b"".join((self._head, self._tail))
+
+    def parts(self) -> tuple[bytes, bytes, bytes]:
+        """Of a truncated stream: its head, the one byte before its tail, and its tail."""
+        self._trim()
+        return bytes(self._head), bytes(self._tail[:1]), bytes(self._tail[1:])
+
+    def data(self) -> bytes:
+        """What was kept; where something is left out, a line says how much."""
+        if not self.is_truncated:
+            return self.whole()
+        head, _, tail = self.parts()
+        return head + f"\n[... {self.total - self._limit} bytes left out ...]\n".encode() + tail
+
+    def _trim(self) -> None:
+        """Keep one byte more than the tail has: it shows whether the tail starts a line."""
+        surplus = len(self._tail) - self._limit // 2 - 1
+        if surplus > 0:
+            del self._tail[:surplus]
+
+
+def read_until_exit(
+    command: Command, sinks: Mapping[int, Sink], timeout: float | None, check: Callable[[], None]
+) -> bool:
+    """Pass what comes out of each descriptor to its sink until the command ends; returns whether time ran out.
+
+    ``check`` is called about every 50 ms and raises to end the command. On every way out, exceptions of the caller's
+    functions included, the command and everything it started are killed first.
+    """
+    deadline = None if timeout is None else time.monotonic() + timeout
+    open_fds = dict(sinks)
+    try:
+        while not command.has_ended():
+            check()
+            if deadline is not None and time.monotonic() >= deadline:
+                _kill_and_wait(command, sinks)
+                return True
+            _wait(command, open_fds)
+    except BaseException:
+        _kill_and_wait(command, {})
+        raise
+    _drain(open_fds)
+    return False
+
+
+def _kill_and_wait(command: Command, sinks: Mapping[int, Sink]) -> None:
+    """Kill the command, and return when nothing of it is left."""
+    command.kill()
+    deadline = time.monotonic() + _KILL_SECONDS
+    open_fds = dict(sinks)
+    while not command.has_ended():
+        if time.monotonic() > deadline:
+            raise ToolFailed("IO", "the command was killed but has not ended: it hangs in the kernel")
+        _wait(command, open_fds)
+    _drain(open_fds)
+
+
+def _wait(command: Command, open_fds: dict[int, Sink]) -> None:
+    poller = select.poll()
+    for fd in open_fds if command.poll_fd is None else (*open_fds, command.poll_fd):
+        poller.register(fd, select.POLLIN)
+    for fd, _ in poller.poll(_POLL_MS):
+        if fd in open_fds:
+            _read(fd, open_fds)
+
+
+def _drain(open_fds: dict[int, Sink]) -> None:
+    """Read what is left in the pipes."""
+    for fd in list(open_fds):
+        for _ in range(_LAST_READS):
+            if fd not in open_fds or not _read(fd, open_fds):
+                break
+
+
+def _read(fd: int, open_fds: dict[int, Sink]) -> bool:
+    """Read one chunk; False when there is none now, or at the end, which takes ``fd`` out of ``open_fds``."""
+    try:
+        data = os.read(fd, _CHUNK)
+    except BlockingIOError:
+        return False
+    if not data:
+        del open_fds[fd]
+        return False
+    open_fds[fd](data)
+    return True
+
+
+# -- the reduced tier --------------------------------------------------------------------------------------------------
+
+
+def judge_exposed_code(choice: TierChoice, roots: Sequence[str], *, by_name: bool) -> TierChoice:
+    """The reduced tier as ``choice``, or no tier if commands could change code that runs outside it.
+
+    That tier has no read-only mounts: an interpreter inside a root can be changed by commands, and what they write there
+    runs outside the sandbox, in this process or at the next start.
+
+    Somebody who requested the tier by name gets it, with a warning. ``roots`` are where commands may write, the workspace
+    first.
+    """
+    places = places_to_hold(roots)
+    if not places:
+        return choice
+    place = os.path.relpath(places[0], os.path.realpath(roots[0]))
+    exposed = f"the reduced sandbox cannot keep commands from changing the Python that runs this program ({place!r})"
+    if by_name:
+        _log.warning(
+            "%s: what they write there runs outside the sandbox; use an environment outside the workspace", exposed
+        )
+        return choice
+    why = f'{exposed}; use an environment outside the workspace, or request sandbox="reduced" by name'
+    return dataclasses.replace(choice, name="none", reason=f"{choice.reason}; reduced: {why}")

@@ -47,71 +47,12 @@ from toolkit.guard.review.scan import (
     real_paths,
 )
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Which files a repository's own configuration leads to, where commands may write: hooks and included files.
-#
-# A relative ``core.hooksPath`` begins at the work tree, and a repository may have many. So this is asked for each: the one
-# around a ``.git`` directory, and those whose ``.git`` file leads to a repository, which may be outside the roots.
-# Limit: files that are included from outside the roots are not searched.
-
-_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-
-
-def followed_from_folder(place: EntryPlace, state: GitState, roots: Sequence[ScanRoot]) -> list[EntryPlace]:
-    """For the work tree around a git directory; for one with another name, the directory itself."""
-    folder = real_path(place, roots)
-    work_tree = os.path.dirname(folder) if place.name.lower() == ".git" else folder
-    return _follow_configs(((state.parts[name], folder) for name in CONFIGS), folder, work_tree, roots)
-
-
-def followed_from_work_tree(work_tree: str, git_folder: str, roots: Sequence[ScanRoot]) -> list[EntryPlace]:
-    """For a work tree whose ``.git`` file leads to ``git_folder``."""
-    common = common_folder(git_folder)
-    configs = ((_read(common, "config"), common), (_read(git_folder, "config.worktree"), git_folder))
-    return _follow_configs(configs, common, work_tree, roots)
-
-
-def common_folder(git_folder: str) -> str:
-    """The git directory with the settings: for an additional work tree, the one of the repository itself."""
-    node = _read(git_folder, COMMON)
-    if node is None or node.kind != "file" or not node.data.strip() or b"\0" in node.data:
-        return git_folder
-    return os.path.realpath(os.path.join(git_folder, os.fsdecode(node.data.rstrip(b"\r\n"))))
-
-
-def _read(folder: str, name: str) -> Node | None:
-    try:
-        fd = os.open(folder, _FOLDER)
-    except OSError:
-        return None
-    try:
-        node = NodeReader(1).read(fd, name, follow=False)
-    finally:
-        os.close(fd)
-    return node if node is not None and len(node.data) <= MAX_CONFIG else None
-
-
-def _follow_configs(
-    configs: Iterable[tuple[Node | None, str]], git_folder: str, work_tree: str, roots: Sequence[ScanRoot]
-) -> list[EntryPlace]:
-    pending = [path for node, folder in configs for path in followed_paths(node, folder, work_tree)]
-    found: list[EntryPlace] = []
-    while pending:
-        real = os.path.realpath(pending.pop())
-        target = place_of(real, roots)
-        if target is None or real == git_folder or target in found:
-            continue
-        found.append(target)
-        node = read_entry(target, roots, NodeReader(1))
-        if node is not None and node.kind == "file":
-            pending += followed_paths(node, os.path.dirname(real), work_tree)
-    return found
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# How everything was that a command must leave as it was; taken before it starts.
-
 _FOLDER_MODE: Final = 0o755
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_MAX_ROUNDS: Final = 100  # one for each level of directories that a command made unreadable
+_HELD: Final = ("config", "hooks", "config.worktree", COMMON)
+_ITSELF: Final = "."  # a git directory that cannot be moved, whatever is changed in it
+MAX_MOUNTS: Final = 500
 
 HeldPart: TypeAlias = tuple[Identity, str] | EntryPlace
 """What no command can write: a part of a git directory, all of it if the name is empty; or an entry by its place."""
@@ -119,7 +60,9 @@ HeldPart: TypeAlias = tuple[Identity, str] | EntryPlace
 
 @dataclass(slots=True)
 class Baseline:
-    """``git`` by the identity of each git directory, and ``places`` to find one that has another identity by now.
+    """How everything was that a command must leave as it was; taken before it starts.
+
+    ``git`` by the identity of each git directory, and ``places`` to find one that has another identity by now.
 
     ``pointers``, and the paths they lead to (``targets``); ``links`` in git directories; ``followed`` are entries that the
     settings in a git directory lead to, ``kept`` these and all that a pattern covers. ``seen`` are the directories that were
@@ -226,9 +169,6 @@ def read_git_folder(place: EntryPlace, roots: Sequence[ScanRoot]) -> GitState | 
         return read_state(folder, real_paths(roots))
     finally:
         os.close(folder)
-
-
-_MAX_ROUNDS: Final = 100  # one for each level of directories that a command made unreadable
 
 
 class Comparison:
@@ -488,16 +428,11 @@ def _reason(error: Exception) -> str:
     return os.strerror(number) if number else type(error).__name__
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Which parts of repositories the full tier can hold while a command runs: mounts in its view of the files.
-#
-# For a command these are the settings and hooks of the repository at the top of each root, below a git directory that is a
-# mount of its own and so cannot be moved. A program that runs for long, and every command with ``git="read-only"``, gets
-# all repositories read-only as a whole. What a mount cannot hold, such as a file that does not exist, is left to the review.
+# -- what mounts hold --------------------------------------------------------------------------------------------------
 
-_HELD: Final = ("config", "hooks", "config.worktree", COMMON)
-_ITSELF: Final = "."  # a git directory that cannot be moved, whatever is changed in it
-MAX_MOUNTS: Final = 500
+# For a command, mounts hold the settings and hooks of the repository at the top of each root, below a git directory that is
+# a mount of its own and so cannot be moved. A program that runs for long, and every command with ``git="read-only"``, gets
+# all repositories read-only as a whole. What a mount cannot hold, such as a file that does not exist, is left to the review.
 
 
 class HeldMount(NamedTuple):
@@ -574,3 +509,61 @@ def _add(found: dict[EntryPlace, HeldMount], place: EntryPlace, roots: Sequence[
         return
     if not stat.S_ISLNK(info.st_mode):
         found[place] = HeldMount(place, (info.st_dev, info.st_ino), True, part)
+
+
+# -- what a repository's configuration leads to ------------------------------------------------------------------------
+
+# Hooks and included files, where commands may write. A relative ``core.hooksPath`` begins at the work tree, and a repository
+# may have many. So this is asked for each: the one around a ``.git`` directory, and those whose ``.git`` file leads to a
+# repository, which may be outside the roots. Limit: files that are included from outside the roots are not searched.
+
+
+def followed_from_folder(place: EntryPlace, state: GitState, roots: Sequence[ScanRoot]) -> list[EntryPlace]:
+    """For the work tree around a git directory; for one with another name, the directory itself."""
+    folder = real_path(place, roots)
+    work_tree = os.path.dirname(folder) if place.name.lower() == ".git" else folder
+    return _follow_configs(((state.parts[name], folder) for name in CONFIGS), folder, work_tree, roots)
+
+
+def followed_from_work_tree(work_tree: str, git_folder: str, roots: Sequence[ScanRoot]) -> list[EntryPlace]:
+    """For a work tree whose ``.git`` file leads to ``git_folder``."""
+    common = common_folder(git_folder)
+    configs = ((_read(common, "config"), common), (_read(git_folder, "config.worktree"), git_folder))
+    return _follow_configs(configs, common, work_tree, roots)
+
+
+def common_folder(git_folder: str) -> str:
+    """The git directory with the settings: for an additional work tree, the one of the repository itself."""
+    node = _read(git_folder, COMMON)
+    if node is None or node.kind != "file" or not node.data.strip() or b"\0" in node.data:
+        return git_folder
+    return os.path.realpath(os.path.join(git_folder, os.fsdecode(node.data.rstrip(b"\r\n"))))
+
+
+def _read(folder: str, name: str) -> Node | None:
+    try:
+        fd = os.open(folder, _FOLDER)
+    except OSError:
+        return None
+    try:
+        node = NodeReader(1).read(fd, name, follow=False)
+    finally:
+        os.close(fd)
+    return node if node is not None and len(node.data) <= MAX_CONFIG else None
+
+
+def _follow_configs(
+    configs: Iterable[tuple[Node | None, str]], git_folder: str, work_tree: str, roots: Sequence[ScanRoot]
+) -> list[EntryPlace]:
+    pending = [path for node, folder in configs for path in followed_paths(node, folder, work_tree)]
+    found: list[EntryPlace] = []
+    while pending:
+        real = os.path.realpath(pending.pop())
+        target = place_of(real, roots)
+        if target is None or real == git_folder or target in found:
+            continue
+        found.append(target)
+        node = read_entry(target, roots, NodeReader(1))
+        if node is not None and node.kind == "file":
+            pending += followed_paths(node, os.path.dirname(real), work_tree)
+    return found

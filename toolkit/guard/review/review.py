@@ -12,6 +12,10 @@ each other, what the first of them found counts.
 
 Why afterwards: a mount cannot hold a name that does not exist yet, and read-only repositories would break ``mv``, ``rm`` and
 ``git checkout``. Mounts hold what they can meanwhile.
+
+How it is built: ``scan.py`` finds what is to be compared, without following a link, and reads and restores single entries.
+``git_state.py`` says what in one git directory may change. ``comparison.py`` compares everything with the ``Baseline`` from
+before the command, and names what mounts can hold meanwhile.
 """
 
 from __future__ import annotations
@@ -54,57 +58,8 @@ from toolkit.guard.review.scan import (
 )
 from toolkit.guard.system_faults import OsErrorTranslation, describe_errno, find_system_fault
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The notes of a review, for whoever ran the command: short, and with a way out.
-
 _SHOWN: Final = 10
 _MAX_TEXT: Final = 250
-
-
-def describe(
-    git: Sequence[Change], kept: Sequence[Change], code: Sequence[Change], problems: Sequence[str], batch: str
-) -> list[str]:
-    """One note for repositories, one for kept files, one for the interpreter's code, one for what could not be checked;
-    ``batch`` is where copies are."""
-    copies = f" A copy is in the state directory, in put-back/{batch}." if batch else ""
-    notes = []
-    if git:
-        notes.append(
-            f"put back: {_list(git)}. Git would run it, or be led elsewhere, later.{copies} "
-            'Use ToolkitContext(git="write") if commands may change this'
-        )
-    if kept:
-        notes.append(
-            f"put back: {_list(kept)}. Such files can run code for the user later, so commands do not change them.{copies} "
-            "Use write_file, edit or apply_patch, which ask for approval, or ToolkitContext(ask_before_writing=[...])"
-        )
-    if code:
-        notes.append(
-            f"put back: {_list(code)}. The toolkit or its interpreter loads code or settings from there, so tools cannot "
-            f"change it.{copies}"
-        )
-    if problems:
-        where = "; ".join(map(_shorten, problems[:_SHOWN]))
-        notes.append(
-            f"not checked: the review of repositories after the command did not finish ({where}). "
-            "Look at .git directories and hooks before you run git"
-        )
-    return notes
-
-
-def _shorten(text: str) -> str:
-    shown = display(text)
-    return shown if len(shown) <= _MAX_TEXT else f"{shown[:50]}…{shown[-_MAX_TEXT + 50 :]}"
-
-
-def _list(changes: Sequence[Change]) -> str:
-    shown = [
-        f"{_shorten(change.path)} was {change.act} by the command"
-        + ("" if change.undone else "; it was too large to be put back, so it was removed")
-        for change in changes[:_SHOWN]
-    ]
-    more = len(changes) - len(shown)
-    return "; ".join([*shown, *([f"and {more} more"] if more else [])])
 
 
 @dataclass(eq=False, slots=True)
@@ -276,3 +231,52 @@ class _ScanErrors(OsErrorTranslation):
         what = "the state of the repositories could not be read"
         fault = find_system_fault(error, f"the command was not run: {what}")
         return fault or ToolNotAllowed(f"commands cannot run: {what} ({describe_errno(error.errno)})")
+
+
+# -- notes -------------------------------------------------------------------------------------------------------------
+
+
+def describe(
+    git: Sequence[Change], kept: Sequence[Change], code: Sequence[Change], problems: Sequence[str], batch: str
+) -> list[str]:
+    """The notes for whoever ran the command, short and with a way out: one for repositories, one for kept files, one for
+    the interpreter's code, one for what could not be checked. ``batch`` is where copies are."""
+    copies = f" A copy is in the state directory, in put-back/{batch}." if batch else ""
+    notes = []
+    if git:
+        notes.append(
+            f"put back: {_list(git)}. Git would run it, or be led elsewhere, later.{copies} "
+            'Use ToolkitContext(git="write") if commands may change this'
+        )
+    if kept:
+        notes.append(
+            f"put back: {_list(kept)}. Such files can run code for the user later, so commands do not change them.{copies} "
+            "Use write_file, edit or apply_patch, which ask for approval, or ToolkitContext(ask_before_writing=[...])"
+        )
+    if code:
+        notes.append(
+            f"put back: {_list(code)}. The toolkit or its interpreter loads code or settings from there, so tools cannot "
+            f"change it.{copies}"
+        )
+    if problems:
+        where = "; ".join(map(_shorten, problems[:_SHOWN]))
+        notes.append(
+            f"not checked: the review of repositories after the command did not finish ({where}). "
+            "Look at .git directories and hooks before you run git"
+        )
+    return notes
+
+
+def _shorten(text: str) -> str:
+    shown = display(text)
+    return shown if len(shown) <= _MAX_TEXT else f"{shown[:50]}…{shown[-_MAX_TEXT + 50 :]}"
+
+
+def _list(changes: Sequence[Change]) -> str:
+    shown = [
+        f"{_shorten(change.path)} was {change.act} by the command"
+        + ("" if change.undone else "; it was too large to be put back, so it was removed")
+        for change in changes[:_SHOWN]
+    ]
+    more = len(changes) - len(shown)
+    return "; ".join([*shown, *([f"and {more} more"] if more else [])])

@@ -275,13 +275,14 @@ def _forms(root: ScanRoot, path: str) -> Forms:
     return Forms([relative], [fold_all(root.path.strip("/").split("/")) + relative])
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# -- entries -----------------------------------------------------------------------------------------------------------
+
 # A file, link or directory as it was: reading it into memory, comparing it, writing it again, taking one away.
 #
 # Promise: nothing here follows a link when it writes or removes. A link is remembered with what it leads to where commands
-# may write, so that a change behind it is a difference as well; what is elsewhere is not even read, because putting it back
+# may write, so that a change behind it is a difference as well; what is elsewhere is not even read, because restoring it
 # would bring it into the workspace. What is too large to remember is known by its size, inode and times: a change is
-# seen, but cannot be undone. Limit: owners and times are not remembered; what root puts back belongs to the owner of the
+# seen, but cannot be undone. Limit: owners and times are not remembered; what root restores belongs to the owner of the
 # directory.
 
 MAX_FILE: Final = 1 << 20
@@ -536,8 +537,7 @@ def remove_entry(folder: int, name: str) -> None:
         remove_tree(f"/proc/self/fd/{folder}/{name}")
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# From places to paths and back: what is at a place, where that is, and where a pointer leads.
+# -- places and paths --------------------------------------------------------------------------------------------------
 
 
 def real_paths(roots: Sequence[ScanRoot]) -> list[str]:
@@ -587,8 +587,7 @@ def place_of(real: str, roots: Sequence[ScanRoot]) -> EntryPlace | None:
     return None
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Puts an entry back as it was, as little of it as possible, and says what was done.
+# -- putting back ------------------------------------------------------------------------------------------------------
 
 Act: TypeAlias = Literal["added", "changed", "removed"]
 
@@ -645,18 +644,19 @@ def _replace(folder: int, name: str, before: Node, now: Node | None, path: str, 
     return True
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Directories that commands removed, and the kept entries that went with them: remembered for as long as the guard lives.
-#
-# Promise: a kept file that comes back with its directory, by a later command or behind a link, is the one that was there.
-# Without this, a command could move a directory away, change a copy of it, and let another command move that in its place.
-# Limit: beyond ``MAX_GONE`` directories and ``MAX_FILES`` entries, those that go later are not remembered.
+# -- removed directories -----------------------------------------------------------------------------------------------
 
 MAX_GONE: Final = 20_000
 
 
 class GoneFolders:
-    """``kept`` are entries by the place they were in."""
+    """Directories that commands removed, and the kept entries that went with them: ``kept``, by the place they were in.
+
+    Promise: a kept file that comes back with its directory, by a later command or behind a link, is the one that was
+    there. Without this, a command could move a directory away, change a copy of it, and let another command move that in
+    its place.
+    Limit: beyond ``MAX_GONE`` directories and ``MAX_FILES`` entries, those that go later are not remembered.
+    """
 
     def __init__(self) -> None:
         self._folders: set[EntryPlace] = set()
