@@ -71,7 +71,8 @@ def _start_again() -> None:
 os.register_at_fork(after_in_child=_start_again)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# -- restarts ----------------------------------------------------------------------------------------------------------
+
 # How often helper processes ended by themselves and were started again, for whoever watches this process.
 
 Helper: TypeAlias = Literal["fork_server", "mcp_server", "program_checker"]

@@ -36,12 +36,8 @@ def describe_errno(number: int | None) -> str:
     return os.strerror(number).lower() if number else "unknown error"
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Blocks whose errors of the operating system are raised as errors of the toolkit.
-
-
 class OsErrorTranslation(ABC):
-    """Raises an ``OSError`` that leaves its block as ``translate`` returns it.
+    """A block whose errors of the operating system are raised as errors of the toolkit: as ``translate`` returns them.
 
     Not a generator: from Python 3.12 on, its frame and that of ``contextlib`` would form a cycle with the error that is
     raised, and what the failed operation held would stay until the next garbage collection.

@@ -1,4 +1,4 @@
-"""Where the toolkit keeps what belongs to a user and to no project."""
+"""What belongs to a user and to no project: the state directory, and the environment variables that settings name."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def _usual_base() -> str:
     return os.path.join(os.path.expanduser("~"), ".local", "state")
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Environment variables in settings: ``${NAME}`` in a text is replaced just before the text is used.
-#
-# Promise: no error contains a value, and only the variables that a text names are read.
+# -- environment variables ---------------------------------------------------------------------------------------------
+
+# ``${NAME}`` in a setting is replaced just before the text is used. No error contains a value, and only the variables that a
+# text names are read.
 
 _NAMED: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 

@@ -1,8 +1,8 @@
-"""Options of git that neither write a file of the caller's choice nor run a program, by subcommand.
+"""What is known about the options of programs, as tables: which are harmless, and which run another program.
 
-Not listed, on purpose: ``--output``, ``--ext-diff``, ``--textconv``, ``--no-index``, ``-O``, ``--show-signature``, ``-S`` of
-commit, ``--edit``, ``--upload-pack``, ``--receive-pack``, ``--force``. A subcommand that is not listed is covered only word
-by word as the rule has it.
+Of git, these are not listed, on purpose: ``--output``, ``--ext-diff``, ``--textconv``, ``--no-index``, ``-O``,
+``--show-signature``, ``-S`` of commit, ``--edit``, ``--upload-pack``, ``--receive-pack``, ``--force``. A subcommand that is
+not listed is covered only word by word as the rule has it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
 
-# ----------------------------------------------------------------------------------------------------------------------
+# -- tables of options -------------------------------------------------------------------------------------------------
+
 # Which options of a program are known to be harmless, and whether a list of arguments has any other.
 #
 # Promise: an option counts only in its exact spelling. Short options that are combined (``-la``) are taken apart,
@@ -254,7 +255,8 @@ GIT_SUBCOMMANDS: Final[dict[str, OptionTable]] = {
 }  # fmt: skip
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# -- harmless options --------------------------------------------------------------------------------------------------
+
 # Options of common programs that neither write a file of the caller's choice nor run a program of the caller's choice.
 #
 # Only programs that also have other options are listed here; ``READERS`` have none. For a program in neither list, the author
@@ -400,7 +402,8 @@ GO_OPTIONS: Final = frozenset(
 )  # fmt: skip
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# -- options that run something ----------------------------------------------------------------------------------------
+
 # Options by which ordinary programs run another program or text of the caller's choice.
 #
 # Deny and ask rules do not look into them: a command with one of them counts as unreadable. Not listed are interpreters and
@@ -503,7 +506,8 @@ def _makes_input(words: Sequence[str]) -> bool:
     return False
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# -- wrappers ----------------------------------------------------------------------------------------------------------
+
 # Programs that run other programs, and the options before the command that they run.
 #
 # Only what is listed here can be skipped. A wrapper with any other option counts as unreadable, abbreviations included.

@@ -49,7 +49,8 @@ from toolkit.guard.policy.command_options import (
 from toolkit.guard.policy.preview import Preview
 from toolkit.guard.process.command import is_harmless, runs_other_code
 
-# ----------------------------------------------------------------------------------------------------------------------
+# -- shell text --------------------------------------------------------------------------------------------------------
+
 # Reads shell text for rules: which commands it would run, as far as plain words show that.
 #
 # Promise: ``plain_commands`` returns commands only for text that a shell reads in exactly the same way: plain or quoted
@@ -177,7 +178,8 @@ def _read_word(text: str, place: int, *, first: bool, loosely: bool) -> tuple[st
     return "".join(_GLOB.sub(UNKNOWN_WORDS, bare) + single + double for bare, single, double in found_parts), end
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# -- git ---------------------------------------------------------------------------------------------------------------
+
 # What a git command runs besides git: aliases, ``bisect run``, ``rebase --exec``, and options that name a program.
 #
 # Promise: a program that the arguments of git name is found, or the command counts as unreadable, abbreviated options
@@ -279,13 +281,14 @@ def _has_unknown_words(words: Iterable[str]) -> bool:
     return any(UNKNOWN_WORDS in word for word in words)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# -- commands that run commands ----------------------------------------------------------------------------------------
+
 # Which commands a command runs, for deny and ask rules: looks through wrappers, as far as they can be read.
 #
-# Promise: a command behind a wrapper of ``wrapper_options`` (``sh -c``, ``env``, ``xargs``, ``find -exec``, ``sudo``,
+# Promise: a command behind a wrapper (``sh -c``, ``env``, ``xargs``, ``find -exec``, ``sudo``,
 # ``git -c alias.x=!…`` and others, in each other as well) is found, or the whole counts as unreadable, which every deny
 # and ask rule on commands matches. Unreadable are: shell text that ``run_commands`` cannot read or that is for a shell
-# of another grammar, options of a wrapper that are not known, options of ``running_options``, shells that read their
+# of another grammar, options of a wrapper that are not known, options that run something else, shells that read their
 # input, variables that make programs run other code, nesting deeper than 8 wrappers, and commands that are longer than
 # the process guard accepts. Time is linear in the length of the command.
 #
@@ -712,10 +715,11 @@ def _step(states: set[tuple[int, bool]], word: str, words: Sequence[str]) -> set
     return following
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# -- allowed arguments -------------------------------------------------------------------------------------------------
+
 # What an allow rule covers behind its own words: only arguments that are known to be harmless, by exact spelling.
 #
-# Promise: for a program of ``program_options`` or ``git_options``, a command is covered only if each option behind the
+# Promise: for a program with a table of options, and for git, a command is covered only if each option behind the
 # rule's words is in the table. Programs that run others, and shell builtins that change what later commands mean, are
 # never covered. An interpreter is covered only with a script that is a file. In another directory than the workspace
 # itself, only programs are covered that run nothing they find there.
@@ -1048,7 +1052,8 @@ _CHECKS: Final[dict[str, Callable[[Sequence[str], int], str | None]]] = {
 }
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# -- rules on commands -------------------------------------------------------------------------------------------------
+
 # What a call runs, in the form that rules on commands compare; and the words of such a rule.
 #
 # Everything that rules on commands need is imported from here, when the first such rule is made: a policy without one

@@ -16,9 +16,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Self, TypeAlias, TypeVar, cast
 
 from toolkit.errors import PolicyError, nearest
-from toolkit.guard.files.consent import Allows, AskRule, LocatedPath
-from toolkit.guard.permission import Permission
-from toolkit.guard.policy.preview import Preview
 from toolkit.guard.policy.rule import DECISIONS, HINTS, Decision, Hint, Rule
 
 if TYPE_CHECKING:
@@ -362,14 +359,15 @@ def _is_below(path: str, root: str) -> bool:
     return os.path.commonpath([real, path]) == real
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Two policies at once: a call needs the consent of both, so the second can only narrow the first.
+# -- two policies ------------------------------------------------------------------------------------------------------
 
 _STRICTNESS: Final[dict[Decision, int]] = {"allow": 0, "ask": 1, "deny": 2}
 
 
 class NarrowedPolicy(SecurityPolicy[NameT]):
-    """What two policies both allow, of the tools in ``names``. The stricter verdict counts; of equal ones, the first.
+    """Two policies at once: what both allow, of the tools in ``names``, so the second can only narrow the first.
+
+    The stricter verdict counts; of equal ones, the first.
 
     >>> limit = SecurityPolicy(default="deny", tools={"read_file": "allow", "bash": "ask"})
     >>> policy = NarrowedPolicy("reviewer", ["read_file", "bash"], limit, SecurityPolicy(default="allow"))

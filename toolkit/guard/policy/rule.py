@@ -16,11 +16,9 @@ if TYPE_CHECKING:
     from toolkit.guard.policy.touched import Touched
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The self-declared hints of tools (MCP's annotations), as names by which rules can select tools.
-#
-# A hint is not proof: a wrong declaration is not detected. So a rule that selects by a hint may ask or deny, but never allow,
-# and a missing declaration counts as the worst case.
+# The self-declared hints of tools (MCP's annotations), as names by which rules can select tools. A hint is not proof: a wrong
+# declaration is not detected. So a rule that selects by a hint may ask or deny, but never allow, and a missing declaration
+# counts as the worst case.
 
 Hint: TypeAlias = Literal["destructive", "open-world", "not-read-only", "not-idempotent"]
 HINTS: Final[tuple[Hint, ...]] = get_args(Hint)
@@ -315,14 +313,14 @@ def _command_words(command: str, decision: Decision) -> tuple[str, ...]:
     return read_rule(command, decision)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Glob patterns of allow rules. Names are compared exactly, never folded, in bounded time for every pattern.
+# -- patterns of allow rules -------------------------------------------------------------------------------------------
 
 
 def compile_exact(pattern: str) -> Callable[[str], bool]:
     """A function that tests whether a path matches: ``*`` and ``?`` inside a name, ``**`` for any number of names.
 
-    A pattern without a slash matches at any depth; a slash at its end does not count. A match covers everything below it.
+    Names are compared exactly, never folded, in bounded time for every pattern. A pattern without a slash matches at any
+    depth; a slash at its end does not count. A match covers everything below it.
     A path that contains ``..`` never matches, because only the kernel knows where it leads.
 
     >>> docs = compile_exact("docs/**")

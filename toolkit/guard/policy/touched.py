@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from toolkit.errors import ToolkitError
 from toolkit.guard.network.hosts import Host, Url
-from toolkit.guard.policy.rule import Decision, Rule
+from toolkit.guard.policy.rule import Decision
 
 if TYPE_CHECKING:
     from toolkit.guard.files.consent import LocatedPath
@@ -101,12 +101,11 @@ def _touched_commands(preview: Preview) -> TouchedCommands:
     return TouchedCommands.from_preview(preview)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The rules of a policy that cover one tool, sorted once, so that a call is compared only with those that may match it.
-
-
 class ToolRules:
-    """The rules that cover one tool, by decision, each in the order of the policy."""
+    """The rules that cover one tool, by decision, each in the order of the policy.
+
+    They are sorted once, so that a call is compared only with those that may match it.
+    """
 
     __slots__ = ("_need_commands", "allowing", "any_allowing", "asking", "denying")
 
@@ -161,8 +160,7 @@ class RuleGroup:
         return tuple(rule for rule in self.rules if touched[rule.condition])
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# What a policy looked at to decide one call: its rules for the tool, the tool's own entry, the default.
+# -- what was considered -----------------------------------------------------------------------------------------------
 
 Outcome: TypeAlias = Literal["decides", "matches", "does not match", "not needed"]
 

@@ -1,4 +1,4 @@
-"""One command, in the sandbox or without one, as the agent's process sees it: whether it has ended, how, and why not.
+"""One command as the agent's process sees it: whether it has ended, how, and why not; its environment and its HOME.
 
 ``Sandbox.start`` makes them. How a command ended is the same data either way.
 """
@@ -245,8 +245,9 @@ def check_argv(argv: Sequence[str]) -> tuple[str, ...]:
     return tuple(argv)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The environment of a command: built from nothing, never copied from this process.
+# -- the environment ---------------------------------------------------------------------------------------------------
+
+# Built from nothing, never copied from this process.
 #
 # Promise: a command sees only the names below and what its caller added, so it inherits no secret of the host. Variables
 # that make a loader, shell, interpreter or common tool run other code are refused by name, in upper or lower case. Limit: the
@@ -369,13 +370,7 @@ def _check(name: object, value: object, *, trusted: bool) -> None:
         raise InvalidArguments(f"the value of {name} must be at most {_MAX_VALUE_BYTES} bytes, without NUL")
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# A private HOME for one command, for tiers without mounts: a directory of its own that is removed afterwards. Made in
-# the agent's process.
-#
-# Promise: no other user can read it, and what a command leaves there (trees of any depth, directories without any
-# permission, links to other places) is removed without following a link. Limit: what cannot be removed stays, and all of
-# it stays when this process is killed.
+# -- a private HOME ----------------------------------------------------------------------------------------------------
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _MAX_ROUNDS: Final = 100_000  # one for each level; a limit in case new ones keep being made
@@ -383,7 +378,12 @@ _MAX_ROUNDS: Final = 100_000  # one for each level; a limit in case new ones kee
 
 @contextlib.contextmanager
 def private_home(state_dir: str | None) -> Iterator[str]:
-    """The real path of a new directory below ``state_dir``, which is made if it is missing."""
+    """A private HOME for one command, for tiers without mounts: a new directory below ``state_dir``, by its real path.
+
+    Promise: no other user can read it, and what a command leaves there (trees of any depth, directories without any
+    permission, links to other places) is removed without following a link. Limit: what cannot be removed stays, and all
+    of it stays when this process is killed.
+    """
     if state_dir is not None:
         os.makedirs(state_dir, 0o700, exist_ok=True)
     path = os.path.realpath(tempfile.mkdtemp(prefix="home-", dir=state_dir))

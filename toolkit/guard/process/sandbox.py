@@ -44,43 +44,6 @@ from toolkit.guard.trusted_code import places_to_hold, places_to_put_back
 if TYPE_CHECKING:
     from toolkit.guard.network.proxy import UrlJudge
 
-
-# ----------------------------------------------------------------------------------------------------------------------
-# The user's name and e-mail address for commits that a command makes. Read in the agent's process.
-#
-# Promise: of the user's own git configuration only ``user.name`` and ``user.email`` reach a command, as a file in its
-# private HOME that has nothing else in it; a setting of the repository wins over them. Limits: values that apply only in
-# some directories (``includeIf``) are not used, nor are those in the environment.
-
-_SECONDS: Final = 5.0
-_MAX_VALUE: Final = 1000
-_NAMES: Final = (b"name", b"email")
-_COMMAND: Final = ("config", "--global", "--includes", "-z", "--get-regexp", r"^user\.(name|email)$")
-# Where the user's own configuration is. Nothing else of the environment decides what this git loads or prints.
-_VARIABLES: Final = ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL")
-_CONTROL: Final = re.compile(rb"[\0-\x1f\x7f]+")
-
-
-def author_settings() -> str:
-    """The text of a ``.gitconfig`` with the user's name and address; empty if there are none, or no git."""
-    try:
-        # Only lists settings, which runs nothing; from "/", so that no directory of a repository matters.
-        done = subprocess.run(
-            [find("git", ":".join(SYSTEM_PATH), "/"), *_COMMAND],
-            cwd="/",
-            env={name: os.environ[name] for name in _VARIABLES if name in os.environ},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_SECONDS,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    found = dict(item.partition(b"\n")[::2] for item in done.stdout.split(b"\0"))
-    values = {name: _CONTROL.sub(b" ", found.get(b"user." + name, b""))[:_MAX_VALUE].strip() for name in _NAMES}
-    settings = [Setting(b"user", None, name, value) for name, value in values.items() if value]
-    return os.fsdecode(write_config(settings))
-
-
 EndReview: TypeAlias = Callable[[], list[str]]
 
 # Mounting a root over these would break the sandbox, or hide what commands need.
@@ -355,14 +318,50 @@ def _open_pipe(reading: contextlib.ExitStack, writing: contextlib.ExitStack) -> 
     return source, sink
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The guarded network of commands: where it can be had, and the proxy of each command. Runs in the agent's process.
-#
-# Promise: a command that asks for it gets exactly it, or does not run.
+# -- the author of a command's commits ---------------------------------------------------------------------------------
+
+_SECONDS: Final = 5.0
+_MAX_VALUE: Final = 1000
+_NAMES: Final = (b"name", b"email")
+_COMMAND: Final = ("config", "--global", "--includes", "-z", "--get-regexp", r"^user\.(name|email)$")
+# Where the user's own configuration is. Nothing else of the environment decides what this git loads or prints.
+_VARIABLES: Final = ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL")
+_CONTROL: Final = re.compile(rb"[\0-\x1f\x7f]+")
+
+
+def author_settings() -> str:
+    """The text of a ``.gitconfig`` with the user's name and address for commits; empty if there are none, or no git.
+
+    Promise: of the user's own git configuration only ``user.name`` and ``user.email`` reach a command, as a file in its
+    private HOME that has nothing else in it; a setting of the repository wins over them. Limits: values that apply only
+    in some directories (``includeIf``) are not used, nor are those in the environment.
+    """
+    try:
+        # Only lists settings, which runs nothing; from "/", so that no directory of a repository matters.
+        done = subprocess.run(
+            [find("git", ":".join(SYSTEM_PATH), "/"), *_COMMAND],
+            cwd="/",
+            env={name: os.environ[name] for name in _VARIABLES if name in os.environ},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_SECONDS,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    found = dict(item.partition(b"\n")[::2] for item in done.stdout.split(b"\0"))
+    values = {name: _CONTROL.sub(b" ", found.get(b"user." + name, b""))[:_MAX_VALUE].strip() for name in _NAMES}
+    settings = [Setting(b"user", None, name, value) for name, value in values.items() if value]
+    return os.fsdecode(write_config(settings))
+
+
+# -- the guarded network -----------------------------------------------------------------------------------------------
 
 
 class GuardedNetwork:
-    """What commands with the guarded network reach: what ``network`` permits, and the judge of a view does not refuse."""
+    """What commands with the guarded network reach: what ``network`` permits, and the judge of a view does not refuse.
+
+    Promise: a command that asks for it gets exactly it, or does not run.
+    """
 
     def __init__(self, network: Network | None) -> None:
         self._network = network or Network()
