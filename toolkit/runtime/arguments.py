@@ -311,7 +311,11 @@ def _unset_validator(
     model: type[BaseModel], required: Collection[str], omissible: Collection[str]
 ) -> Callable[[Any], Any]:
     """Validates the attributes of an instance of which only the required fields are given: the others hold their defaults,
-    unless something was changed past pydantic."""
+    unless something was changed past pydantic.
+
+    It exists for speed: most outputs are such instances, and without it ``execute_raw`` takes 2.9 instead of 2.4 times the
+    limit in ``python -m benchmarks calls``.
+    """
     schema: Any = model.__pydantic_core_schema__
 
     def check(name: str, field: Any) -> Any:
