@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 from pathlib import Path
 
 import pytest
@@ -548,3 +549,23 @@ def test_what_a_model_reads(tmp_path: Path, toolkit: Toolkit, snapshots: Snapsho
 
 def test_what_a_model_reads_of_done(toolkit: Toolkit, snapshots: Snapshots) -> None:
     snapshots.check("done/says", toolkit.invoke("done", {"message": "All is well."}).text(), budget=20)
+
+
+def test_several_threads_read_the_right_files(tmp_path: Path) -> None:
+    for number in range(8):
+        (tmp_path / f"{number}.txt").write_text(f"file {number}\n" * 50)
+    wrong = []
+    with toolkit_for(tmp_path) as toolkit:
+
+        def work() -> None:
+            for number in [*range(8)] * 20:
+                if toolkit.tools.read_file(path=f"{number}.txt").content != f"file {number}\n" * 50:
+                    wrong.append(number)
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60.0)
+            assert not thread.is_alive()
+    assert wrong == []

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
 import typer
 
+from toolkit.cli.app import warn_not_imported, write_package
 from toolkit.cli.imports import (
     ImportLines,
     choose_browser,
@@ -30,36 +31,6 @@ from toolkit.cli.report import (
 )
 from toolkit.cli.tool_options import AsJson, ImportNames, Project, Trust
 from toolkit.errors import SetupError
-
-# ----------------------------------------------------------------------------------------------------------------------
-# What ``toolkit generate`` does. It needs no typer, so that it can start before typer is imported.
-
-
-def write_package(project: Path, *, as_json: bool) -> None:
-    """Generates the package of a project and says what changed."""
-    from toolkit.codegen import find_settings, generate, list_missing_imports, read_form
-
-    with report_errors(as_json):
-        settings = find_settings(project)
-        old_form = read_form(settings.output)
-        with show_progress("generating") as progress:
-            changed = generate(settings, progress, parallel=True)
-        missing = list_missing_imports(settings)
-    if as_json:
-        print_json({"package": settings.package, "changed": changed, "notImported": missing})
-        return
-    print_line(f"{settings.output_name}: {count(len(changed), 'file') + ' changed' if changed else 'nothing to do'}")
-    if (new_form := read_form(settings.output)) != old_form and old_form is not None:
-        print_line(
-            f"everything was regenerated: it had form {old_form}, and this version of typed-toolkit writes form {new_form}"
-        )
-    warn_not_imported(missing)
-
-
-def warn_not_imported(names: Sequence[str]) -> None:
-    if names:
-        print_warning(f"not imported yet: {', '.join(names)}; run `toolkit import {' '.join(names)}`")
-
 
 Target: TypeAlias = Literal["openai", "anthropic", "gemini", "ollama"]
 AllowedChange: TypeAlias = Literal["compatible", "widening"]

@@ -21,7 +21,6 @@ from toolkit.builtin.text.encoding import marked_encoding
 from toolkit.errors import ToolFailed
 from toolkit.generated import ReadFileInput, ReadFileOutput
 from toolkit.runtime.tool_context import ToolContext
-from toolkit.runtime.workers import BriefTurns
 from toolkit.visible import escape_hidden
 
 if TYPE_CHECKING:
@@ -38,14 +37,7 @@ _HEAD: Final = 8 * 1024
 _NEAR_END: Final = 0.97
 
 
-_turns: Final = BriefTurns()
-
-
 def run(args: ReadFileInput, ctx: ToolContext) -> ReadFileOutput:
-    return _turns.run(lambda: _read(args, ctx))
-
-
-def _read(args: ReadFileInput, ctx: ToolContext) -> ReadFileOutput:
     with open_file(ctx.fs, args.path) as file:
         first = file.read(min(CHUNK, file.size))
         media = recognise_media(first[:_HEAD])

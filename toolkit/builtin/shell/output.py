@@ -27,26 +27,11 @@ if TYPE_CHECKING:
 #
 # A program may write gigabytes, so no step here runs Python code for each character.
 
-_ASCII: Final = bytes(range(0x80))
-_VISIBLE: Final = bytes(code for code in _ASCII if chr(code).isprintable() or chr(code) in "\t\n")
-_CONTROLS: Final = bytes(set(_ASCII) - set(_VISIBLE))
-_SEPARATOR: Final = "\r"
-"""Never in a text that is escaped here: carriage returns have become line feeds."""
-
 _MAX_REPLACED: Final = 4
-"""Number of different hidden bytes or characters up to which replacing one after the other is faster than tables."""
+"""Up to so many different hidden characters, replacing one after the other is faster than looking up every character."""
 
 # Not printable for Python, yet visible or needed: no-break and ideographic spaces, joiners.
 _ALSO_PLAIN: Final = "\xa0\u202f\u3000\u200c\u200d"
-
-
-def _shown_byte(code: int) -> bytes:
-    return bytes([code]) if code in _VISIBLE or code == ord(_SEPARATOR) else b"\\x%02x" % code
-
-
-_SHOWN: Final = [_shown_byte(code) for code in range(0x100)]
-_COLUMNS: Final = [bytes(shown.ljust(4, b"\0")[column] for shown in _SHOWN) for column in range(4)]
-"""For ``bytes.translate``: the first, second, third and fourth byte of what is shown for a byte, NUL for none."""
 
 
 class OutputEscaper:
@@ -90,27 +75,7 @@ def _is_plain(text: str) -> bool:
 
 
 def _escape_hidden(text: str) -> str:
-    try:
-        return _escape_bytes(text.encode("ascii", "surrogateescape"))
-    except UnicodeEncodeError:
-        return _escape_foreign(text)
-
-
-def _escape_bytes(data: bytes) -> str:
-    """Bytes of which each is a visible ASCII character or shown as an escape."""
-    hidden = set(data.translate(None, _VISIBLE + _SEPARATOR.encode()))
-    if len(hidden) <= _MAX_REPLACED:
-        for code in hidden:
-            data = data.replace(bytes([code]), _SHOWN[code])
-        return data.decode()
-    shown = bytearray(4 * len(data))
-    for column, table in enumerate(_COLUMNS):
-        shown[column::4] = data.translate(table)
-    return shown.translate(None, b"\0").decode()
-
-
-def _escape_foreign(text: str) -> str:
-    """A text with characters outside ASCII. Each different character is looked at once, however often it occurs."""
+    """Looks at each different character once, however often it occurs."""
     characters = set(text)
     hidden = {character: _show_hidden(character) for character in characters & hidden_characters()}
     for kept in "\t\n":

@@ -21,8 +21,6 @@ from toolkit.errors import SetupError
 # A line is one record as JSON, in ASCII. A line that ends in ``previous`` and ``hash`` seals itself and the lines before it
 # that have none: ``hash`` is the SHA-256 of their bytes up to it, and ``previous`` is the hash of the seal before. A record
 # that is written alone is sealed alone; a batch has one seal. So a check hashes bytes and parses nothing.
-#
-# Logs of version 0.1 have a hash in every line, which is that of its canonical JSON (``old_digest``).
 
 AUDIT_BEGINNING: Final = "0" * 64
 """The hash to which the first record is chained."""
@@ -73,7 +71,7 @@ class Seal(NamedTuple):
 
 
 def read_seal(line: bytes) -> Seal | None:
-    """The seal of a line with its newline; None if it has none, or is an old one that is not written like this."""
+    """The seal of a line with its newline; None if it has none."""
     if line[_HASH_AT : _HASH_AT + 10] != _HASH or line[_PREVIOUS_AT : _PREVIOUS_AT + 13] != _PREVIOUS:
         return None
     if line[-3:] != b'"}\n':
@@ -108,24 +106,6 @@ def parse_record(line: bytes) -> dict[str, Any] | None:
     return record if isinstance(record, dict) else None
 
 
-def old_seal(record: Mapping[str, Any]) -> Seal | None:
-    """The seal of a record, however its line is written; of records of version 0.1, too."""
-    previous, digest = record.get("previous"), record.get("hash")
-    return Seal(previous, digest) if isinstance(previous, str) and isinstance(digest, str) else None
-
-
-def old_digest(record: Mapping[str, Any]) -> str:
-    """The hash of a record in logs of version 0.1: of its canonical form, without the hash."""
-    in_order = {key: record[key] for key in sorted(record) if key != "hash"}
-    try:
-        # Text, whole numbers and milliseconds are written as by `json`, in a third of the time.
-        data = to_json(in_order)
-    except PydanticSerializationError:  # lone surrogates
-        text = json.dumps(in_order, separators=(",", ":"), ensure_ascii=False)
-        data = text.encode("utf-8", "surrogatepass")
-    return hashlib.sha256(data).hexdigest()
-
-
 class FileEnd(NamedTuple):
     """How a log ends."""
 
@@ -148,9 +128,7 @@ def read_end(file: int, size: int) -> FileEnd:
         for at in reversed(range(len(whole))):
             # A line of which only the newline is missing is whole.
             line = whole[at] if whole[at].endswith(b"\n") else whole[at] + b"\n"
-            record = None if (seal := read_seal(line)) is not None else parse_record(line)
-            seal = seal or (record and old_seal(record)) or None
-            if seal is not None:
+            if (seal := read_seal(line)) is not None:
                 return FileEnd(seal.hash, _is_torn(whole[at + 1 :]), has_newline)
         if begin == 0:
             return FileEnd(None, _is_torn(whole), has_newline)
@@ -332,9 +310,6 @@ class _LogChain:
                     continue
             seal = read_seal(line)
             if seal is None:
-                if b'"hash"' in line and self._accept_old(line):
-                    block.clear()
-                    expected = seal_before_hash(self._previous)
                 continue
             if self._explain(seal):
                 block.clear()
@@ -371,16 +346,9 @@ class _LogChain:
         if is_there and AuditHead(self._count, digest) != head:
             self._tell(f"line {self._number} does not match the given head")
 
-    def _accept_old(self, line: bytes) -> bool:
-        """Takes a line of version 0.1, if it is one."""
-        record = parse_record(line)
-        seal = None if record is None or not line.endswith(b"\n") else old_seal(record)
-        return seal is not None and self._explain(seal)
-
     def _explain(self, seal: Seal) -> bool:
         """Looks at lines that are not simply right, up to one with a seal. False if that is not a record."""
-        last = parse_record(self._block[-1])
-        if last is None:
+        if parse_record(self._block[-1]) is None:
             return False
         lines = self._since_torn()
         first = parse_record(lines[0]) or {}
@@ -390,11 +358,11 @@ class _LogChain:
             self._tell(
                 f"line {self._number} does not follow the line before it: something was changed, removed or added"
             )
-        if seal_digest(b"".join(lines)) != seal.hash and (len(lines) > 1 or old_digest(last) != seal.hash):
+        if seal_digest(b"".join(lines)) != seal.hash:
             lines = self._without_garbage(lines)
-            if seal_digest(b"".join(lines)) != seal.hash and (len(lines) > 1 or old_digest(last) != seal.hash):
+            if seal_digest(b"".join(lines)) != seal.hash:
                 self._tell(f"{self._shown(len(lines))} changed")
-        self._accept(list(map(_as_new, lines)), seal.hash)
+        self._accept(list(map(_as_written, lines)), seal.hash)
         return True
 
     def _begin_chain(self, first: dict[str, Any], seal: Seal) -> None:
@@ -432,8 +400,8 @@ class _LogChain:
         self._problems.append(f"{self._file}{problem}")
 
 
-def _as_new(line: bytes) -> bytes:
-    """What is looked at in a line, where new lines have it."""
+def _as_written(line: bytes) -> bytes:
+    """What `_accept` looks at in a line, where untouched lines have it."""
     record = parse_record(line) or {}
     event, call = record.get("event"), record.get("call")
     return b'{"event":"%b","call":"%b"' % (str(event).encode(), ascii(call)[1:-1].encode())
@@ -444,16 +412,12 @@ def refuse_foreign_file(path: str | os.PathLike[str]) -> None:
     first = b""
     with open(path, "rb") as file:
         for line in file:
-            if read_seal(line) is not None or _is_ours(parse_record(line) or {}):
+            # A line of a batch has no seal.
+            if read_seal(line) is not None or {"event", "time", "session"} <= (parse_record(line) or {}).keys():
                 return
             first = first or line
     if first and not (first.startswith(b'{"') and not first.endswith(b"\n")):
         raise SetupError(f"{os.fspath(path)}:1:1: this is not an audit log; give the file of ToolkitContext(audit=...)")
-
-
-def _is_ours(record: dict[str, Any]) -> bool:
-    """Whether a line without a seal as it is written now is of a log: of a batch, or of version 0.1."""
-    return old_seal(record) is not None or {"event", "time", "session"} <= record.keys()
 
 
 def read_records(path: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
@@ -473,7 +437,7 @@ def _read_records(path: str) -> Iterator[dict[str, Any]]:
                 if record.get("torn") is True:
                     block.clear()
                 block.append(record)
-                if old_seal(record) is not None:
+                if read_seal(line) is not None:
                     yield from block
                     block.clear()
 
