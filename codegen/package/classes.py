@@ -21,8 +21,15 @@ from toolkit.codegen.package import python_names
 from toolkit.codegen.package.inputs import TEXTS, cache_file, generator_version, replace_cache_file
 from toolkit.codegen.package.literals import TypeText, docstring, literal, text_literal
 from toolkit.codegen.package.manifest import digest
-from toolkit.codegen.schema.conjunction import DECLARED_BY_SOME
-from toolkit.codegen.schema.document import RICH_TYPE, Document, described, refers_to, rich_types_in
+from toolkit.codegen.schema.document import (
+    DECLARED_BY_SOME,
+    RICH_TYPE,
+    Document,
+    described,
+    name_of,
+    references,
+    rich_types_in,
+)
 from toolkit.codegen.schema.simplify import branch_for
 from toolkit.codegen.settings import Settings
 from toolkit.errors import GenerationError
@@ -101,7 +108,7 @@ class ToolTypes:
     @property
     def is_recursive(self) -> bool:
         """Whether a type leads back to itself."""
-        open_names = {name: set(refers_to(node)) for name, node in self.nodes.items()}
+        open_names = {name: set(references(node)) for name, node in self.nodes.items()}
         while open_names:
             settled = [name for name, inner in open_names.items() if inner.isdisjoint(open_names)]
             if not settled:
@@ -159,9 +166,9 @@ def render_model_default(node: Schema, nodes: Mapping[str, Schema]) -> str | Non
 
 def _render_value(node: Schema, value: Any, nodes: Mapping[str, Schema]) -> str:
     """The source of a value that ``node`` accepts: models where the node is a class, literals elsewhere."""
-    node = branch_for(node, value, lambda ref: nodes.get(ref.rpartition("/")[2]), through_refs=False)
+    node = branch_for(node, value, lambda ref: nodes.get(name_of(ref)), through_refs=False)
     if "$ref" in node and isinstance(value, dict):
-        return f"{node['$ref'].rpartition('/')[2]}.model_validate({literal(value)})"
+        return f"{name_of(node['$ref'])}.model_validate({literal(value)})"
     if isinstance(value, list):
         return "[" + ", ".join(_render_value(node.get("items", {}), item, nodes) for item in value) + "]"
     inner = node.get("additionalProperties")

@@ -6,7 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from toolkit.codegen.schema.document import ENFORCED, Loss, Notes, has_effect, refusal
+from toolkit.codegen.schema.document import DECLARED_BY_SOME, Loss, Notes
+from toolkit.codegen.schema.keywords import ENFORCED, has_effect, refusal
 from toolkit.schema.accepts import same_json
 from toolkit.schema.keywords import (
     ASSERTIONS,
@@ -23,7 +24,7 @@ from toolkit.schema.keywords import (
 from toolkit.schema.merge import NotMergeable, conjuncts, merge
 
 # ----------------------------------------------------------------------------------------------------------------------
-# What the keywords of arrays and objects come to, whichever of them say it; and a union of objects as one object.
+# The keywords of arrays and objects, in one form whichever draft they come from; and a union of objects as one object.
 
 
 def takes_only_objects(schema: Schema) -> bool:
@@ -76,11 +77,6 @@ def required_names(schema: Schema, properties: Schema, pointer: str, notes: Note
         if schema.get("additionalProperties", True) is not True:
             notes.enforce("additionalProperties", pointer)
     return list(dict.fromkeys(names))
-
-
-DECLARED_BY_SOME: Final = "x-declared-by-some"
-"""Marks a property of a merged union: its type is that of the branches that declare it; others accept any value there.
-Its value is the pointer of the first declaration."""
 
 
 def loosen(base: Schema, branches: Sequence[Schema], places: Sequence[str]) -> Schema:
