@@ -43,7 +43,7 @@ def write_package(project: Path, *, as_json: bool) -> None:
         settings = find_settings(project)
         old_form = read_form(settings.output)
         with show_progress("generating") as progress:
-            changed = generate(settings, progress, parallel=True)
+            changed = generate(settings, progress)
         missing = list_missing_imports(settings)
     if as_json:
         print_json({"package": settings.package, "changed": changed, "notImported": missing})
@@ -96,7 +96,7 @@ def check(
     with report_errors(as_json):
         settings = find_settings(project)
         with show_progress("generating") as progress:
-            difference = check(settings, progress, parallel=True)
+            difference = check(settings, progress)
         missing = list_missing_imports(settings)
     if as_json:
         current = {"package": settings.package, "current": not difference, "diff": difference}
