@@ -8,7 +8,7 @@ from collections.abc import Callable
 from json.encoder import encode_basestring
 from typing import Any, Final
 
-from toolkit.codegen.schema.document import RICH_TYPE, TEXT_TOO, Document, separate_forms
+from toolkit.codegen.schema.document import RICH_TYPE, TEXT_TOO, Document, name_of, separate_forms
 
 
 def literal(value: object) -> str:
@@ -108,7 +108,7 @@ class TypeText:
         'list[str] | None'
         """
         if "$ref" in node:
-            target = node["$ref"].rpartition("/")[2]
+            target = name_of(node["$ref"])
             alias = self.document.aliases.get(target)
             if alias is None or target in self.document.recursive:
                 return self.name(target)

@@ -205,7 +205,7 @@ def _parameters(inputs: Document, prefix: str, used: set[str]) -> list[Parameter
     text = TypeText(inputs, name=name)
     properties = inputs.root.get("properties", {})
     names = python_names.field_names(properties)
-    required = inputs.root.get("required", ())
+    required, nodes = inputs.root.get("required", ()), inputs.nodes()
     found = [
         Parameter(
             name=names[wire],
@@ -213,7 +213,7 @@ def _parameters(inputs: Document, prefix: str, used: set[str]) -> list[Parameter
             type=text.render(node),
             required=wire in required,
             default=literal(node["default"]) if _can_show_default(node) else None,
-            description=described(node, inputs.nodes().get),
+            description=described(node, nodes.get),
         )
         for wire, node in properties.items()
     ]
