@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from toolkit.codegen.package import python_names
 from toolkit.codegen.package.inputs import TEXTS, cache_file, generator_version, replace_cache_file
-from toolkit.codegen.package.literals import TypeText, docstring, literal, text_literal
+from toolkit.codegen.package.literals import docstring, literal, text_literal
 from toolkit.codegen.package.manifest import digest
+from toolkit.codegen.package.rows import TypeText
 from toolkit.codegen.schema.document import (
     DECLARED_BY_SOME,
     RICH_TYPE,
