@@ -27,13 +27,20 @@ if TYPE_CHECKING:
     from toolkit.codegen.package.plan import Progress
 
 
+@contextmanager
+def _system_errors() -> Iterator[None]:
+    """A system error, such as a full disk or too many open files, ends the run with one sentence, wherever it happens."""
+    try:
+        yield
+    except OSError as error:
+        where = f"{show_path(Path(os.fsdecode(error.filename)))}: " if isinstance(error.filename, str | bytes) else ""
+        why = (error.strerror or str(error)).lower()
+        raise GenerationError(f"{where}the package could not be generated: {why}; run it again") from error
+
+
+@_system_errors()
 def generate(settings: Settings, progress: Progress | None = None) -> list[str]:
     """Writes the package and returns the paths that changed. If no input changed, nothing is parsed, imported or written."""
-    with _system_errors():
-        return _generate(settings, progress)
-
-
-def _generate(settings: Settings, progress: Progress | None) -> list[str]:
     fingerprint = generator_fingerprint(settings)
     with located_errors(settings.root):
         inputs = read_inputs(settings, read_previous_run(settings, fingerprint))
@@ -63,14 +70,3 @@ def check(settings: Settings, progress: Progress | None = None) -> str:
     with located_errors(settings.root):
         plan = make_plan(settings, read_inputs(settings), progress)
     return compare(plan)
-
-
-@contextmanager
-def _system_errors() -> Iterator[None]:
-    """A system error, such as a full disk or too many open files, ends the run with one sentence, wherever it happens."""
-    try:
-        yield
-    except OSError as error:
-        where = f"{show_path(Path(os.fsdecode(error.filename)))}: " if isinstance(error.filename, str | bytes) else ""
-        why = (error.strerror or str(error)).lower()
-        raise GenerationError(f"{where}the package could not be generated: {why}; run it again") from error

@@ -124,31 +124,26 @@ def _import_as(name: str, spelled: str) -> str:
     return name if name == spelled else f"{name} as {spelled}"
 
 
-def render_facade(rows: Sequence[Row], package: str, surface: Surface, packs: Sequence[str], flavour: Flavour) -> str:
-    """The text of one facade module."""
-    return _Facade(rows, package, surface, packs, flavour).render()
-
-
-class _Facade:
+class Facade:
     """Writes one facade module: a class with a method for each tool, the toolkit class, and the function that makes it."""
 
     def __init__(
         self, rows: Sequence[Row], package: str, surface: Surface, packs: Sequence[str], flavour: Flavour
     ) -> None:
-        self.rows = rows
-        self.package = package
-        self.surface = surface
-        self.packs = packs
-        self.flavour = flavour
-        self.names = _FacadeNames(rows)
+        self._rows = rows
+        self._package = package
+        self._surface = surface
+        self._packs = packs
+        self._flavour = flavour
+        self._names = _FacadeNames(rows)
 
     def render(self) -> str:
-        names, profile = self.names, self.surface.profile
-        body = self.body()
-        context_import, message_import = self.surface.imports
-        invoke = f"{self.flavour.prefix}{self.surface.class_name}Invoke"
+        names, profile = self._names, self._surface.profile
+        body = self._body()
+        context_import, message_import = self._surface.imports
+        invoke = f"{self._flavour.prefix}{self._surface.class_name}Invoke"
         own = "" if profile is None else f"from .{profile.module} import {profile.constant}\n"
-        title = "The typed async Toolkit." if self.flavour is ASYNC else "The typed Toolkit."
+        title = "The typed async Toolkit." if self._flavour is ASYNC else "The typed Toolkit."
         alias = names.spell("builtins")
         has_builtins = f"{alias}." in body and re.search(rf"\b{alias}\.", body)
         builtins = f"import {_import_as('builtins', alias)}\n" if has_builtins else ""
@@ -156,13 +151,13 @@ class _Facade:
         # Used outside the class of tools, where no method hides them.
         unhidden = "".join(f", {name}" for name in ("TypeAlias", "overload") if re.search(rf"(: |@){name}\b", body))
         support = (
-            names.list_imports([self.flavour.call, "OMIT", "Omit", *RICH.values()], body)
-            + f", PackSource, {self.flavour.runner}, send_only_given"
+            names.list_imports([self._flavour.call, "OMIT", "Omit", *RICH.values()], body)
+            + f", PackSource, {self._flavour.runner}, send_only_given"
         )
-        of_overloads = ("ArgsOfNoTool", "NameOfNoTool", "ToolMessage") if self.rows else ()
+        of_overloads = ("ArgsOfNoTool", "NameOfNoTool", "ToolMessage") if self._rows else ()
         checked = ", ".join(sorted(["DynamicContext", "JsonObjectForUnknownName", *of_overloads]))
         models = "".join(
-            f"    from {import_path(row, self.package)} import {names.list_models(row)}\n" for row in self.rows
+            f"    from {import_path(row, self._package)} import {names.list_models(row)}\n" for row in self._rows
         )
         return f"""{_WHY_IGNORED}{header(title)}
 {builtins}from collections.abc import Iterable
@@ -179,8 +174,8 @@ if TYPE_CHECKING:
 {message_import}
 {body}"""
 
-    def body(self) -> str:
-        surface, flavour, profile = self.surface, self.flavour, self.surface.profile
+    def _body(self) -> str:
+        surface, flavour, profile = self._surface, self._flavour, self._surface.profile
         name, tools = f"{flavour.prefix}{surface.class_name}", f"{flavour.prefix}{surface.tools}"
         has_alias = profile is None and surface.class_name != "Toolkit"
         alias = f"\n\n\n{flavour.prefix}Toolkit: TypeAlias = {name}" if has_alias else ""
@@ -191,15 +186,15 @@ if TYPE_CHECKING:
             )
         else:
             about = f"A toolkit of the profile {profile.name!r}. The policy of the context can only narrow it further."
-        return f"""PACKS: tuple[str, ...] = {literal(tuple(self.packs))}
+        return f"""PACKS: tuple[str, ...] = {literal(tuple(self._packs))}
 
 
-{self.tools(tools)}
+{self._tools(tools)}
 
 
 class {name}({flavour.runner}):
     \"\"\"Runs every tool by name: `invoke` with a literal name returns that tool's output type.\"\"\"
-{self.profile_members()}
+{self._profile_members()}
     @property
     def tools(self) -> {tools}:
         \"\"\"Every tool as a method with keyword arguments.\"\"\"
@@ -207,7 +202,7 @@ class {name}({flavour.runner}):
 
     if TYPE_CHECKING:
         _invoke_by_signature: _Invoke  # with the mypy plugin, this takes the place of `invoke`
-{self.invoke()}
+{self._invoke()}
 
         {flavour.define} execute_raw(self, name: str, text: str) -> {surface.message}:
             \"\"\"`invoke` for arguments as the JSON text a model wrote.\"\"\"
@@ -225,8 +220,8 @@ def {factory}(
     return {name}(CATALOG, context, packs)
 """
 
-    def profile_members(self) -> str:
-        profile = self.surface.profile
+    def _profile_members(self) -> str:
+        profile = self._surface.profile
         if profile is None:
             return ""
         return f"""
@@ -240,43 +235,43 @@ def {factory}(
 
     # -- a method for each tool --------------------------------------------------------------------------------------
 
-    def tools(self, class_name: str) -> str:
-        methods = "".join(f"\n{self.method(row)}" for row in self.rows)
+    def _tools(self, class_name: str) -> str:
+        methods = "".join(f"\n{self._method(row)}" for row in self._rows)
         return f"""@send_only_given
 class {class_name}:
     \"\"\"Every tool as a method, and nothing else.\"\"\"
 
     __slots__ = ("_call",)
 
-    def __init__(self, call: {self.names.spell(self.flavour.call)}) -> None:
+    def __init__(self, call: {self._names.spell(self._flavour.call)}) -> None:
         self._call = call
 {methods}""".rstrip()
 
-    def method(self, row: Row) -> str:
-        output = self.names.spell(f"{row.prefix}Output")
-        parameters = "".join(f"        {self.parameter(parameter, row)},\n" for parameter in row.parameters)
+    def _method(self, row: Row) -> str:
+        output = self._names.spell(f"{row.prefix}Output")
+        parameters = "".join(f"        {self._parameter(parameter, row)},\n" for parameter in row.parameters)
         signature = f"(\n        self,\n        *,\n{parameters}    )" if parameters else "(self)"
         given = [f"{literal(parameter.wire)}: {parameter.name}" for parameter in row.parameters]
-        start = f"        return {self.flavour.wait}self._call({literal(row.name)}, {{"
+        start = f"        return {self._flavour.wait}self._call({literal(row.name)}, {{"
         call = f"{start}{', '.join(given)}}})"
         if len(call) > _LINE:
             call = f"{start}\n" + "".join(f"            {entry},\n" for entry in given) + "        })"
-        return f"""    {self.flavour.define} {row.attribute}{signature} -> {output}:
+        return f"""    {self._flavour.define} {row.attribute}{signature} -> {output}:
 {docstring(_doc(row), "        ")}
 {call}
 """
 
-    def parameter(self, parameter: Parameter, row: Row) -> str:
-        kind = self.names.spell_type(parameter, row)
+    def _parameter(self, parameter: Parameter, row: Row) -> str:
+        kind = self._names.spell_type(parameter, row)
         if parameter.required:
             return f"{parameter.name}: {kind}"
         if parameter.default is not None:
             return f"{parameter.name}: {kind} = {parameter.default}"
-        return f"{parameter.name}: {kind} | {self.names.spell('Omit')} = {self.names.spell('OMIT')}"
+        return f"{parameter.name}: {kind} | {self._names.spell('Omit')} = {self._names.spell('OMIT')}"
 
     # -- ``invoke`` --------------------------------------------------------------------------------------------------
 
-    def invoke(self) -> str:
+    def _invoke(self) -> str:
         """The overloads, in the order in which checkers report a call that fits none in the fewest and best words.
 
         Mypy reports the first, which is there for that only (see ``NameOfNoTool``). Pyright reports the last of those that
@@ -286,25 +281,25 @@ class {class_name}:
         out: it turns ``invoke(name, json.loads(text))`` into a ``ToolMessage[Any, Any]`` for mypy. Use a profile, or the
         methods.
         """
-        define, wait = self.flavour.define, self.flavour.wait
-        dynamic = f"{define} invoke(self, name: str, args: JsonObjectForUnknownName) -> {self.surface.message}:"
+        define, wait = self._flavour.define, self._flavour.wait
+        dynamic = f"{define} invoke(self, name: str, args: JsonObjectForUnknownName) -> {self._surface.message}:"
         doc = '            """Runs a tool by name: resolve, policy, validate, run, message. Raises `ToolkitError`."""'
-        if not self.rows:
+        if not self._rows:
             return f"        {dynamic}\n{doc}\n            return {wait}self._invoke(name, args)"
-        any_type = self.names.spell("Any")
+        any_type = self._names.spell("Any")
         # Its `Any` is the type of a wrong call, so that nothing else is reported about it.
         unmatched = f"{define} invoke(self, name: NameOfNoTool, args: ArgsOfNoTool) -> {any_type}:"
         overloads = [f"        @overload\n        {head} ..." for head in (unmatched, dynamic)]
-        overloads += map(self.overload, self.rows)
+        overloads += map(self._overload, self._rows)
         body = f"        {define} invoke(self, name: {any_type}, args: {any_type}) -> {any_type}:"
         return "\n".join([*overloads, "", body, doc, f"            return {wait}self._invoke(name, args)"])
 
-    def overload(self, row: Row) -> str:
-        spell = self.names.spell
+    def _overload(self, row: Row) -> str:
+        spell = self._names.spell
         kind = f"{spell('Literal')}[{literal(row.name)}]"
         models = f"{spell(row.prefix + 'Input')} | {spell(row.prefix + 'Args')}"
         return f"""        @overload
-        {self.flavour.define} invoke(
+        {self._flavour.define} invoke(
             self, name: {kind}, args: {models}
         ) -> ToolMessage[{kind}, {spell(row.prefix + "Output")}]: ..."""
 
@@ -394,8 +389,8 @@ def render_profile(profile: PlannedProfile, package: str, packs: Sequence[str]) 
     module, surface = profile.settings.module, Surface(f"{profile.settings.stem}Toolkit", profile.settings)
     return {
         f"{module}.py": _render_types(profile, package),
-        f"{module}_facade.py": render_facade(profile.rows, package, surface, packs, SYNC),
-        f"{module}_async_facade.py": render_facade(profile.rows, package, surface, packs, ASYNC),
+        f"{module}_facade.py": Facade(profile.rows, package, surface, packs, SYNC).render(),
+        f"{module}_async_facade.py": Facade(profile.rows, package, surface, packs, ASYNC).render(),
     }
 
 

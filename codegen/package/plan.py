@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from toolkit.codegen.imports.drift import refuse_stale_imports
+from toolkit.codegen.imports.settings import refuse_stale_imports
 from toolkit.codegen.lint import schema_mistakes
 from toolkit.codegen.package import manifest as manifests
 from toolkit.codegen.package import modules
@@ -19,10 +19,10 @@ from toolkit.codegen.package.classes import WrittenTexts
 from toolkit.codegen.package.facade import (
     ASYNC,
     SYNC,
+    Facade,
     Surface,
     ToolkitSignatures,
     profile_signatures,
-    render_facade,
     render_profile,
     render_signatures,
 )
@@ -241,8 +241,8 @@ class _Planner:
             "catalog.py": modules.render_catalog(everything, package),
             "bind.py": modules.render_bind(rows, package),
             **({} if imported is None else {"imported.py": imported}),
-            "facade.py": render_facade(everything, package, surface, packs, SYNC),
-            "async_facade.py": render_facade(everything, package, surface, packs, ASYNC),
+            "facade.py": Facade(everything, package, surface, packs, SYNC).render(),
+            "async_facade.py": Facade(everything, package, surface, packs, ASYNC).render(),
             **{path: text for profile in profiles for path, text in render_profile(profile, package, packs).items()},
             "_exports.py": modules.render_exports(everything, package, class_name, settings.profiles),
             "__init__.py": modules.render_package(class_name, settings.profiles),
