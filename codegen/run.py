@@ -1,16 +1,15 @@
 """``generate`` and ``check``: write the planned package, or compare it with the disk.
 
-What makes a plan is imported when there is something to plan.
+Planning is imported only when there is something to plan.
 """
 
 from __future__ import annotations
 
-import gc
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from toolkit.codegen.package.inputs import (
     generator_fingerprint,
@@ -27,20 +26,21 @@ from toolkit.schema.places import located_errors, show_path
 if TYPE_CHECKING:
     from toolkit.codegen.package.plan import Progress
 
-_OBJECTS_BEFORE_COLLECTION: Final = 50_000
+
+@contextmanager
+def _system_errors() -> Iterator[None]:
+    """A system error, such as a full disk or too many open files, ends the run with one sentence, wherever it happens."""
+    try:
+        yield
+    except OSError as error:
+        where = f"{show_path(Path(os.fsdecode(error.filename)))}: " if isinstance(error.filename, str | bytes) else ""
+        why = (error.strerror or str(error)).lower()
+        raise GenerationError(f"{where}the package could not be generated: {why}; run it again") from error
 
 
-def generate(settings: Settings, progress: Progress | None = None, *, parallel: bool = False) -> list[str]:
-    """Writes the package and returns the paths that changed. If no input changed, nothing is parsed, imported or written.
-
-    With ``parallel``, several processes share the work if there is much of it. They may import the main module again, so use
-    it only in a program whose main module allows that, as the command line does.
-    """
-    with _system_errors():
-        return _generate(settings, progress, parallel=parallel)
-
-
-def _generate(settings: Settings, progress: Progress | None, *, parallel: bool) -> list[str]:
+@_system_errors()
+def generate(settings: Settings, progress: Progress | None = None) -> list[str]:
+    """Writes the package and returns the paths that changed. If no input changed, nothing is parsed, imported or written."""
     fingerprint = generator_fingerprint(settings)
     with located_errors(settings.root):
         inputs = read_inputs(settings, read_previous_run(settings, fingerprint))
@@ -50,10 +50,10 @@ def _generate(settings: Settings, progress: Progress | None, *, parallel: bool) 
     from toolkit.codegen.package.plan import make_plan
     from toolkit.codegen.package.write import write
 
-    with _rare_collections(), located_errors(settings.root):
+    with located_errors(settings.root):
         written = read_kept_texts(settings)
         known = len(written)
-        plan = make_plan(settings, inputs, progress, parallel=parallel, written=written)
+        plan = make_plan(settings, inputs, progress, written=written)
     changed = write(plan)
     if len(written) > known:
         keep_texts(settings, written, len(plan.kept) + len(plan.files))
@@ -61,34 +61,12 @@ def _generate(settings: Settings, progress: Progress | None, *, parallel: bool) 
     return changed
 
 
-def check(settings: Settings, progress: Progress | None = None, *, parallel: bool = False) -> str:
-    """The difference between the specs and the committed package as a readable diff. Everything is generated from scratch."""
+def check(settings: Settings, progress: Progress | None = None) -> str:
+    """How the committed package differs from its specs, as a readable diff. Everything is generated from scratch."""
     generator_version()  # says how to install the generator, if it is missing
     from toolkit.codegen.package.plan import make_plan
     from toolkit.codegen.package.write import compare
 
-    with _rare_collections(), located_errors(settings.root):
-        plan = make_plan(settings, read_inputs(settings), progress, parallel=parallel)
+    with located_errors(settings.root):
+        plan = make_plan(settings, read_inputs(settings), progress)
     return compare(plan)
-
-
-@contextmanager
-def _system_errors() -> Iterator[None]:
-    """What the system refuses (a full disk, too many open files) ends the run in one sentence, wherever it happens."""
-    try:
-        yield
-    except OSError as error:
-        where = f"{show_path(Path(os.fsdecode(error.filename)))}: " if isinstance(error.filename, str | bytes) else ""
-        why = (error.strerror or str(error)).lower()
-        raise GenerationError(f"{where}the package could not be generated: {why}; run it again") from error
-
-
-@contextmanager
-def _rare_collections() -> Iterator[None]:
-    """A run makes millions of small objects and hardly any cycles: looking for those as often as usual takes 5 to 10 %."""
-    usual = gc.get_threshold()
-    gc.set_threshold(_OBJECTS_BEFORE_COLLECTION, *usual[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*usual)

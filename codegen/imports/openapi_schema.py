@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias
 from urllib.parse import unquote
 
-from toolkit.codegen.schema.document import mistake_in_pattern
+from toolkit.codegen.schema.keywords import mistake_in_pattern
 from toolkit.errors import SpecError, nearest
 from toolkit.schema.checks import MAX_SCHEMA_NODES
 from toolkit.schema.keywords import DEFINITIONS, SUBSCHEMA_LISTS, SUBSCHEMA_MAPS, SUBSCHEMAS, UNIONS, split_pointer

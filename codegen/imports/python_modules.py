@@ -1,4 +1,4 @@
-"""Code-first tools as specs: from the modules under ``functions`` in the settings, and from an import of functions."""
+"""A project's Python modules as specs: code-first tools, listed under ``functions`` or imported, and pydantic models."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from toolkit import errors
 from toolkit.codegen.imports.run import ImportResult
@@ -34,15 +34,17 @@ SECONDS: Final = 120
 _MAX_SHOWN: Final = 2000
 
 
-def read_modules(settings: Settings, reader: str, entries: Sequence[str], setting: str, pointer: str) -> dict[str, Any]:
-    """The answer of ``reader``, a program next to this file, about ``entries``: ``setting``, at ``pointer``."""
-    script = Path(__file__).with_name(reader)
+def read_modules(
+    settings: Settings, entries: Sequence[str], setting: Literal["functions", "models"], pointer: str
+) -> dict[str, Any]:
+    """What ``project_process`` answers about ``entries``, the value of ``setting`` at ``pointer``."""
+    script = Path(__file__).with_name("project_process.py")
     with tempfile.TemporaryDirectory(prefix="toolkit-reading-") as folder:
         answer, printed = Path(folder, "tools.json"), Path(folder, "printed")
         # Not isolated: it imports the project's code, and so finds what the project's environment provides. It leaves no
         # bytecode: after a change in the same second that keeps the size of a file, that would be taken for the new code.
-        command = [sys.executable, "-P", "-B", str(script), str(answer), str(settings.import_root), settings.package]
-        code = _run([*command, *entries], settings.root, printed)
+        command = [sys.executable, "-P", "-B", str(script), setting, str(answer), str(settings.import_root)]
+        code = _run([*command, settings.package, *entries], settings.root, printed)
         if code is None:
             raise _refuse(
                 f"reading the modules of {setting!r} took longer than {SECONDS} s;"
@@ -94,14 +96,11 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
 
 
-_READER: Final = "functions_reader.py"
-
-
 def read_functions(settings: Settings) -> dict[str, list[ToolSpec]]:
     """The specs of each entry of ``functions``, in order; all mistakes are raised at once."""
     if not settings.functions:
         return {}
-    answer = _read_entries(settings, settings.functions, "/tool/toolkit/functions")
+    answer = read_modules(settings, settings.functions, "functions", "/tool/toolkit/functions")
     problems = _list_problems(answer)
     found: dict[str, list[ToolSpec]] = {}
     for entry, tools in answer["tools"].items():
@@ -113,7 +112,8 @@ def read_functions(settings: Settings) -> dict[str, list[ToolSpec]]:
 
 def import_functions(settings: ImportSettings, root: Path) -> ImportResult:
     """The tools of modules as in a spec file; each names the function that runs it."""
-    answer = _read_entries(find_settings(root), settings.functions, settings.finding("", "functions").pointer)
+    pointer = settings.finding("", "functions").pointer
+    answer = read_modules(find_settings(root), settings.functions, "functions", pointer)
     problems = _list_problems(answer)
     tools: list[dict[str, Any]] = []
     for entry, some in answer["tools"].items():
@@ -128,10 +128,6 @@ def import_functions(settings: ImportSettings, root: Path) -> ImportResult:
     if problems:
         raise SpecError(problems)
     return ImportResult({}, tools)
-
-
-def _read_entries(settings: Settings, entries: Sequence[str], pointer: str) -> dict[str, Any]:
-    return read_modules(settings, _READER, entries, "functions", pointer)
 
 
 def _list_problems(answer: dict[str, Any]) -> list[Finding]:
@@ -160,7 +156,7 @@ def _check_tool(entry: str, tool: dict[str, Any], problems: list[Finding]) -> li
 def import_models(settings: ImportSettings, root: Path) -> ImportResult:
     """A tool for each entry. Its name is the input model's in snake case, its description the model's docstring."""
     pointer = settings.finding("", "models").pointer
-    answer = read_modules(find_settings(root), "models_reader.py", settings.models, "models", pointer)
+    answer = read_modules(find_settings(root), settings.models, "models", pointer)
     if answer["problems"]:
         raise SpecError(settings.finding(problem, "models") for problem in answer["problems"])
     return ImportResult({}, [_tool(model) for model in answer["tools"]])

@@ -30,8 +30,7 @@ from toolkit.schema.problems import Finding, quote
 from toolkit.schema.spec import ToolSpec, is_wire_name
 from toolkit.schema.spec_files import read_spec_text
 
-# ----------------------------------------------------------------------------------------------------------------------
-# What every importer returns.
+_MAX_NAME: Final = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,106 +47,6 @@ class ImportResult:
     notes: tuple[Finding | str, ...] = ()
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Tools of an origin that a project cannot use or does not want. One bad tool must not cost all the others.
-
-_MAX_NAMED: Final = 20
-_MAX_SHOWN_NAME: Final = 200
-_DUPLICATES: Final[dict[ImportKind, str]] = {
-    "mcp": "the server lists",
-    "tools": "the file has",
-    "openapi": "the document has",
-    "functions": "the functions define",
-    "models": "the models define",
-}
-
-
-def exclude_unwanted(item: ImportSettings, imported: ImportResult) -> ImportResult:
-    """The result without the tools that ``without`` names. Several tools with the same name are refused."""
-    names = [tool["name"] for tool in imported.tools]
-    unknown = [
-        # Not an error: the server may have removed the tool itself.
-        item.finding(f"'without' names the tool {quote(name)}, which does not exist{_suggest(name, names)}", "without")
-        for name in item.without
-        if name not in names
-    ]
-    left = [tool for tool in imported.tools if tool["name"] not in item.without]
-    _refuse_duplicates(item, [tool["name"] for tool in left])
-    return replace(imported, tools=left, notes=(*imported.notes, *unknown))
-
-
-def _suggest(name: str, names: Sequence[str]) -> str:
-    near = nearest(name, names)
-    return near and f".{near}"
-
-
-def _refuse_duplicates(item: ImportSettings, names: Iterable[str]) -> None:
-    duplicates = [name for name, count in Counter(names).items() if count > 1]
-    if duplicates:
-        ways = {
-            "functions": "give one of them name=..., or import them in two tables with different prefixes",
-            "models": "import them in two tables with different prefixes",
-        }
-        way = ways.get(item.kind) or f"they cannot be told apart; {suggest_way_out(item, duplicates)}"
-        named = ", ".join(map(quote, duplicates[:_MAX_NAMED]))
-        raise SetupError([item.finding(f"{_DUPLICATES[item.kind]} more than one tool named {named}: {way}")])
-
-
-def load_imported(item: ImportSettings, text: str, source: str, tools: Sequence[dict[str, Any]]) -> list[ToolSpec]:
-    """The specs of an imported text. If some have mistakes, the error also says how to leave those tools out.
-
-    The text is in no file yet, so the error is about the import's table in the settings.
-    """
-    specs, findings = read_spec_text(text, source, None)
-    if not findings:
-        return specs
-    places = [re.match(r"/tools/(\d+)", finding.pointer) for finding in findings]
-    names = [tools[int(place[1])]["name"] if place else None for place in places]
-    mistakes = [_name_tool(item, *pair) for pair in zip(findings, names, strict=True)]
-    bad = list(dict.fromkeys(name for name in names if name is not None))
-    advice = [item.finding(f"nothing was imported: {suggest_way_out(item, bad)}")] if bad else []
-    raise SpecError([*mistakes, *advice])
-
-
-def _name_tool(item: ImportSettings, finding: Finding, name: str | None) -> Finding:
-    if name is None:
-        return item.finding(finding.message)
-    place = re.sub(r"^/tools/\d+", "", finding.pointer)
-    return item.finding(f"the tool {quote(name)}: {finding.message}" + (f" (at {place})" if place else ""))
-
-
-def note_refused_tools(item: ImportSettings, specs: Iterable[ToolSpec]) -> tuple[Finding, ...]:
-    """Notes on tools that ``toolkit generate`` will refuse, and how to use the others."""
-    refused = {spec.name: mistakes for spec in specs if (mistakes := schema_mistakes(spec))}
-    if not refused:
-        return ()
-    notes = (
-        replace(
-            mistakes[0],
-            message=f"`toolkit generate` will refuse {quote(name)}: {mistakes[0].message}"
-            + (f" (and {len(mistakes) - 1} more)" if len(mistakes) > 1 else ""),
-        )
-        for name, mistakes in refused.items()
-    )
-    # First, so that it is shown even if there are too many notes.
-    return (item.finding(f"some tools cannot be generated: {suggest_way_out(item, list(refused))}"), *notes)
-
-
-def suggest_way_out(item: ImportSettings, names: Sequence[str]) -> str:
-    """How to import the other tools without these."""
-    if item.kind == "openapi":
-        return "list the operations you need in 'operations'"
-    if item.kind in ("functions", "models"):
-        return "change them in the source"
-    wanted = [*item.without, *names]
-    more = f" and {len(wanted) - _MAX_NAMED} more" if len(wanted) > _MAX_NAMED else ""
-    listed = ", ".join(json.dumps(name[:_MAX_SHOWN_NAME]) for name in wanted[:_MAX_NAMED])
-    return f"leave them out with without = [{listed}]{more}"
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# The importer of each kind. Each is loaded when it is needed, because some load large libraries.
-
 Importer: TypeAlias = Callable[[ImportSettings, Path], ImportResult]
 """Takes the settings of one import and the project's folder, returns the tools. Raises ``SetupError``."""
 
@@ -161,6 +60,7 @@ IMPORTERS: Final[Mapping[ImportKind, str]] = {
     "functions": "toolkit.codegen.imports.python_modules:import_functions",
     "models": "toolkit.codegen.imports.python_modules:import_models",
 }
+"""The importer of each kind. Each is loaded when it is needed, because some load large libraries."""
 
 
 def load_importer(kind: ImportKind, open_url: OpenUrl | None = None) -> Importer:
@@ -168,9 +68,6 @@ def load_importer(kind: ImportKind, open_url: OpenUrl | None = None) -> Importer
     module, _, name = IMPORTERS[kind].partition(":")
     found: Callable[..., ImportResult] = getattr(import_module(module), name)
     return partial(found, open_url=open_url) if kind == "mcp" else found
-
-
-_MAX_NAME: Final = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,16 +142,15 @@ def run_imports(
     """
     reports: dict[str, FileReport] = {}
     with located_errors(settings.root):
-        chosen = choose_imports(settings, names)
-        before = {item.name: read_committed(settings, item) for item in chosen}
+        run = _ImportRun(settings, names, observer, open_url)
 
         def write(item: ImportSettings, now: CurrentImport) -> None:
-            reports[item.name] = _write_import(settings, item, before[item.name], now)
+            reports[item.name] = _write_import(settings, item, run.before[item.name], now)
 
-        failures = _read_imports(settings, chosen, before, write, observer, trust=trust, open_url=open_url)
-    done = [reports[item.name] for item in chosen if item.name in reports]
-    if failures:
-        raise ImportsFailed(failures, done)
+        run.read_all(write, trust)
+    done = [reports[item.name] for item in run.chosen if item.name in reports]
+    if run.failures:
+        raise ImportsFailed(run.failures, done)
     return done
 
 
@@ -297,22 +193,21 @@ def find_live_changes(
     """
     now: dict[str, CurrentImport] = {}
     with located_errors(settings.root):
-        chosen = choose_imports(settings, names)
-        before = {item.name: read_committed(settings, item) for item in chosen}
-        missing = [name for name, document in before.items() if document is None]
+        run = _ImportRun(settings, names, observer, open_url)
+        missing = [name for name, document in run.before.items() if document is None]
         if missing:
             raise SetupError(f"not imported yet: {', '.join(missing)}; run `toolkit import {' '.join(missing)}`")
 
         def keep(item: ImportSettings, current: CurrentImport) -> None:
             now[item.name] = current
 
-        failures = _read_imports(settings, chosen, before, keep, observer, trust=trust, open_url=open_url)
-    if failures:
-        raise ImportsFailed(failures)
+        run.read_all(keep, trust)
+    if run.failures:
+        raise ImportsFailed(run.failures)
     return [
         LiveChange(item.name, change)
-        for item in chosen
-        for change in _find_import_changes(before[item.name] or {}, now[item.name].document)
+        for item in run.chosen
+        for change in _find_import_changes(run.before[item.name] or {}, now[item.name].document)
     ]
 
 
@@ -325,58 +220,59 @@ def _find_import_changes(before: dict[str, Any], now: dict[str, Any]) -> list[De
     return [*found, *find_changes(before["tools"], now["tools"])]
 
 
-def _read_imports(
-    settings: Settings,
-    chosen: Sequence[ImportSettings],
-    before: Mapping[str, dict[str, Any] | None],
-    take: Callable[[ImportSettings, CurrentImport], None],
-    observer: ImportObserver | None,
-    *,
-    trust: TrustDecision,
-    open_url: OpenUrl | None,
-) -> dict[str, SetupError]:
-    """Hands the current state of each import to ``take`` as soon as it is known; returns the errors of those that failed.
+class _ImportRun:
+    """Reads the current state of some imports."""
 
-    Files are read first: the address in an OpenAPI document is part of what must be trusted, and the one that was judged is
-    the one that is stored.
-    """
-    failures: dict[str, SetupError] = {}
+    def __init__(
+        self, settings: Settings, names: Sequence[str], observer: ImportObserver | None, open_url: OpenUrl | None
+    ) -> None:
+        self._settings = settings
+        self._observer = observer
+        self._open_url = open_url
+        self.chosen = choose_imports(settings, names)
+        self.before = {item.name: read_committed(settings, item) for item in self.chosen}
+        """The committed files."""
+        self.failures: dict[str, SetupError] = {}
 
-    def read(item: ImportSettings) -> CurrentImport | None:
-        if observer is not None:
-            observer.start(item)
-        found = None
+    def read_all(self, take: Callable[[ImportSettings, CurrentImport], None], trust: TrustDecision) -> None:
+        """Hands the current state of each import to ``take`` as soon as it is known; notes those that fail.
+
+        Files are read first: the address in an OpenAPI document is part of what must be trusted, and the one that was
+        judged is the one that is stored.
+        """
+        root = self._settings.root
+        files = {
+            item.name: found
+            for item in self.chosen
+            if reads_files_only(item) and (found := self._read(item)) is not None
+        }
+        judged = [item for item in self.chosen if not reads_files_only(item) or item.name in files]
+        urls = {name: str(current.document["origin"].get("url", "")) for name, current in files.items()}
+        effects = [describe_effect(item, root, urls.get(item.name, "")) for item in judged]
+        require_trust(root, [effect for effect in effects if effect is not None], trust)
+        for item in judged:
+            found = files[item.name] if item.name in files else self._read(item)
+            if found is not None:
+                try:
+                    take(item, found)
+                except SetupError as error:
+                    self.failures[item.name] = error
+
+    def _read(self, item: ImportSettings) -> CurrentImport | None:
+        settings, found = self._settings, None
+        if self._observer is not None:
+            self._observer.start(item)
         try:
             with located_errors(settings.root):
-                found = _read_current(settings, item, before[item.name], open_url)
+                imported = exclude_unwanted(item, load_importer(item.kind, self._open_url)(item, settings.root))
+                document = _make_document(item, imported, self.before[item.name])
+                specs = load_imported(item, _text(document), _file_name(settings, item), document["tools"])
+                found = CurrentImport(document, specs, imported.notes)
         except SetupError as error:
-            failures[item.name] = error
-        if observer is not None:
-            observer.finish(item, None if found is None else len(found.specs))
+            self.failures[item.name] = error
+        if self._observer is not None:
+            self._observer.finish(item, None if found is None else len(found.specs))
         return found
-
-    files = {item.name: found for item in chosen if reads_files_only(item) and (found := read(item)) is not None}
-    judged = [item for item in chosen if not reads_files_only(item) or item.name in files]
-    urls = {name: str(current.document["origin"].get("url", "")) for name, current in files.items()}
-    effects = [describe_effect(item, settings.root, urls.get(item.name, "")) for item in judged]
-    require_trust(settings.root, [effect for effect in effects if effect is not None], trust)
-    for item in judged:
-        found = files[item.name] if item.name in files else read(item)
-        if found is not None:
-            try:
-                take(item, found)
-            except SetupError as error:
-                failures[item.name] = error
-    return failures
-
-
-def _read_current(
-    settings: Settings, item: ImportSettings, before: dict[str, Any] | None, open_url: OpenUrl | None
-) -> CurrentImport:
-    imported = exclude_unwanted(item, load_importer(item.kind, open_url)(item, settings.root))
-    document = _make_document(item, imported, before)
-    specs = load_imported(item, _text(document), _file_name(settings, item), document["tools"])
-    return CurrentImport(document, specs, imported.notes)
 
 
 def read_committed(settings: Settings, item: ImportSettings) -> dict[str, Any] | None:
@@ -491,3 +387,100 @@ def _write_file(file: Path, text: str) -> None:
     finally:
         with suppress(OSError):
             stage.unlink(missing_ok=True)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Tools that a project cannot use or does not want. One bad tool must not cost all the others.
+
+_MAX_NAMED: Final = 20
+_MAX_SHOWN_NAME: Final = 200
+_DUPLICATES: Final[dict[ImportKind, str]] = {
+    "mcp": "the server lists",
+    "tools": "the file has",
+    "openapi": "the document has",
+    "functions": "the functions define",
+    "models": "the models define",
+}
+
+
+def exclude_unwanted(item: ImportSettings, imported: ImportResult) -> ImportResult:
+    """The result without the tools that ``without`` names. Several tools with the same name are refused."""
+    names = [tool["name"] for tool in imported.tools]
+    unknown = [
+        # Not an error: the server may have removed the tool itself.
+        item.finding(f"'without' names the tool {quote(name)}, which does not exist{_suggest(name, names)}", "without")
+        for name in item.without
+        if name not in names
+    ]
+    left = [tool for tool in imported.tools if tool["name"] not in item.without]
+    _refuse_duplicates(item, [tool["name"] for tool in left])
+    return replace(imported, tools=left, notes=(*imported.notes, *unknown))
+
+
+def _suggest(name: str, names: Sequence[str]) -> str:
+    near = nearest(name, names)
+    return near and f".{near}"
+
+
+def _refuse_duplicates(item: ImportSettings, names: Iterable[str]) -> None:
+    duplicates = [name for name, count in Counter(names).items() if count > 1]
+    if duplicates:
+        ways = {
+            "functions": "give one of them name=..., or import them in two tables with different prefixes",
+            "models": "import them in two tables with different prefixes",
+        }
+        way = ways.get(item.kind) or f"they cannot be told apart; {suggest_way_out(item, duplicates)}"
+        named = ", ".join(map(quote, duplicates[:_MAX_NAMED]))
+        raise SetupError([item.finding(f"{_DUPLICATES[item.kind]} more than one tool named {named}: {way}")])
+
+
+def load_imported(item: ImportSettings, text: str, source: str, tools: Sequence[dict[str, Any]]) -> list[ToolSpec]:
+    """The specs of an imported text. If some have mistakes, the error also says how to leave those tools out.
+
+    The text is in no file yet, so the error is about the import's table in the settings.
+    """
+    specs, findings = read_spec_text(text, source, None)
+    if not findings:
+        return specs
+    places = [re.match(r"/tools/(\d+)", finding.pointer) for finding in findings]
+    names = [tools[int(place[1])]["name"] if place else None for place in places]
+    mistakes = [_name_tool(item, *pair) for pair in zip(findings, names, strict=True)]
+    bad = list(dict.fromkeys(name for name in names if name is not None))
+    advice = [item.finding(f"nothing was imported: {suggest_way_out(item, bad)}")] if bad else []
+    raise SpecError([*mistakes, *advice])
+
+
+def _name_tool(item: ImportSettings, finding: Finding, name: str | None) -> Finding:
+    if name is None:
+        return item.finding(finding.message)
+    place = re.sub(r"^/tools/\d+", "", finding.pointer)
+    return item.finding(f"the tool {quote(name)}: {finding.message}" + (f" (at {place})" if place else ""))
+
+
+def note_refused_tools(item: ImportSettings, specs: Iterable[ToolSpec]) -> tuple[Finding, ...]:
+    """Notes on tools that ``toolkit generate`` will refuse, and how to use the others."""
+    refused = {spec.name: mistakes for spec in specs if (mistakes := schema_mistakes(spec))}
+    if not refused:
+        return ()
+    notes = (
+        replace(
+            mistakes[0],
+            message=f"`toolkit generate` will refuse {quote(name)}: {mistakes[0].message}"
+            + (f" (and {len(mistakes) - 1} more)" if len(mistakes) > 1 else ""),
+        )
+        for name, mistakes in refused.items()
+    )
+    # First, so that it is shown even if there are too many notes.
+    return (item.finding(f"some tools cannot be generated: {suggest_way_out(item, list(refused))}"), *notes)
+
+
+def suggest_way_out(item: ImportSettings, names: Sequence[str]) -> str:
+    """How to import the other tools without these."""
+    if item.kind == "openapi":
+        return "list the operations you need in 'operations'"
+    if item.kind in ("functions", "models"):
+        return "change them in the source"
+    wanted = [*item.without, *names]
+    more = f" and {len(wanted) - _MAX_NAMED} more" if len(wanted) > _MAX_NAMED else ""
+    listed = ", ".join(json.dumps(name[:_MAX_SHOWN_NAME]) for name in wanted[:_MAX_NAMED])
+    return f"leave them out with without = [{listed}]{more}"

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 from urllib.parse import urlsplit
 
+from toolkit.errors import SpecError, ToolkitError
 from toolkit.schema.problems import Finding, below, is_misspelt, quote, unknown_key
-from toolkit.schema.spec import is_wire_name
+from toolkit.schema.spec import Origin, ToolSpec, is_wire_name
+
+if TYPE_CHECKING:
+    from toolkit.codegen.settings import Settings
 
 ImportKind: TypeAlias = Literal["mcp", "openapi", "tools", "functions", "models"]
 ServerNetwork: TypeAlias = bool | Literal["guarded"]
@@ -425,3 +429,77 @@ class _ImportTable:
         if self._table.get("oauth") and "authorization" in map(str.lower, value):
             self.add("'oauth' sends the header 'Authorization' itself: remove one of the two", "headers")
         return dict(value)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Imported files must agree with these settings: files hold the tools, settings how they run.
+
+
+def refuse_stale_imports(settings: Settings, specs: Iterable[ToolSpec]) -> None:
+    """Refuses files that were imported by settings that were removed or changed since."""
+    mistakes = (found for spec in specs if spec.origin for found in _stale_mistakes(settings, spec, spec.origin))
+    problems = list(dict.fromkeys(mistakes))
+    if problems:
+        raise SpecError(problems)
+
+
+def _stale_mistakes(settings: Settings, spec: ToolSpec, origin: Origin) -> Iterator[Finding]:
+    kind, name = origin.kind, origin.name
+    item = settings.find_import(name)
+    if item is None:
+        message = (
+            f"this file was imported as {name!r}, but the settings no longer have [tool.toolkit.imports.{name}];"
+            " restore the table, or delete the file"
+        )
+        yield Finding(message, spec.source, "/origin/name")
+        return
+    if item.kind != kind:
+        message = f"[tool.toolkit.imports.{name}] is now of the kind {item.kind!r}, not {kind!r}{_import_again(name)}"
+        yield Finding(message, spec.source, "/origin/kind")
+        return
+    if spec.prefix != item.prefix and not spec.rename:
+        message = f"[tool.toolkit.imports.{name}] now has the prefix {item.prefix!r}{_import_again(name)}"
+        yield Finding(message, spec.source, "/prefix")
+    if spec.name in item.without:
+        message = f"[tool.toolkit.imports.{name}] now leaves out {spec.name!r}"
+        yield Finding(f"{message}{_import_again(name)}", spec.source, spec.pointer)
+    # Policies decide by permissions: nothing may be started or called without them.
+    for permission in item.permissions:
+        if permission not in spec.required:
+            message = f"{spec.wire_name!r} must require the permission {permission!r}"
+            yield Finding(f"{message}{_import_again(name)}", spec.source, "/tools")
+    if kind == "openapi":
+        yield from _address_mistakes(item, spec, origin)
+
+
+def _address_mistakes(item: ImportSettings, spec: ToolSpec, origin: Origin) -> Iterator[Finding]:
+    if spec.request is None:
+        message = f"an operation of an OpenAPI document needs 'request'{_import_again(item.name)}"
+        yield Finding(message, spec.source, "/tools")
+    url = item.url or origin.details.get("url")
+    if not isinstance(url, str) or not url or url_mistake(url):
+        message = "the document names no server that can be called; set 'url' to the address of the service"
+        yield item.finding(message, "url")
+    elif not item.url and not _is_public(url):
+        message = (
+            f"the document names the server {url!r}, which is not a public address;"
+            " if it is the right one, set it as 'url'"
+        )
+        yield item.finding(message, "url")
+
+
+def _is_public(url: str) -> bool:
+    """Whether a document may choose this address. Only the settings may name one inside this machine or network."""
+    from toolkit.guard.network.hosts import AddressRules, Url
+
+    try:
+        host = Url.parse(url).host
+    except ToolkitError:
+        return False
+    if host.address is not None:
+        return AddressRules(()).permits(host.address)
+    return host.text.rpartition(".")[2] not in ("localhost", "internal", "local")
+
+
+def _import_again(name: str) -> str:
+    return f"; run `toolkit import {name}` again"

@@ -19,10 +19,19 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from toolkit.codegen.package import python_names
 from toolkit.codegen.package.inputs import TEXTS, cache_file, generator_version, replace_cache_file
-from toolkit.codegen.package.literals import TypeText, docstring, literal, text_literal
+from toolkit.codegen.package.literals import docstring, literal, text_literal
 from toolkit.codegen.package.manifest import digest
-from toolkit.codegen.schema.conjunction import DECLARED_BY_SOME
-from toolkit.codegen.schema.document import RICH_TYPE, Document, described, refers_to, rich_types_in
+from toolkit.codegen.package.rows import TypeText
+from toolkit.codegen.schema.document import (
+    DECLARED_BY_SOME,
+    RICH_TYPE,
+    Document,
+    described,
+    name_of,
+    reference_to,
+    references,
+    rich_types_in,
+)
 from toolkit.codegen.schema.simplify import branch_for
 from toolkit.codegen.settings import Settings
 from toolkit.errors import GenerationError
@@ -36,7 +45,9 @@ if TYPE_CHECKING:
 # Python source with its syntax tree, and where each node is in the text.
 
 Edit: TypeAlias = tuple[int, int, str]
-"""What takes the place of the text between two positions."""
+"""A replacement for the text between two positions."""
+_Piece: TypeAlias = tuple[str, ast.stmt]
+"""A statement, and the text between it and the one before."""
 
 
 class SourceText:
@@ -101,7 +112,7 @@ class ToolTypes:
     @property
     def is_recursive(self) -> bool:
         """Whether a type leads back to itself."""
-        open_names = {name: set(refers_to(node)) for name, node in self.nodes.items()}
+        open_names = {name: set(references(node)) for name, node in self.nodes.items()}
         while open_names:
             settled = [name for name, inner in open_names.items() if inner.isdisjoint(open_names)]
             if not settled:
@@ -125,7 +136,7 @@ def _strip_node(node: Any, nodes: Mapping[str, Schema]) -> Any:
     if not isinstance(node, dict):
         return node
     if RICH_TYPE in node:
-        return {"$ref": f"#/$defs/{node[RICH_TYPE]}"}
+        return reference_to(node[RICH_TYPE])
     plain: Schema = {}
     names = python_names.field_names(node["properties"]) if "properties" in node else {}
     for word, value in node.items():
@@ -159,9 +170,9 @@ def render_model_default(node: Schema, nodes: Mapping[str, Schema]) -> str | Non
 
 def _render_value(node: Schema, value: Any, nodes: Mapping[str, Schema]) -> str:
     """The source of a value that ``node`` accepts: models where the node is a class, literals elsewhere."""
-    node = branch_for(node, value, lambda ref: nodes.get(ref.rpartition("/")[2]), through_refs=False)
+    node = branch_for(node, value, lambda ref: nodes.get(name_of(ref)), through_refs=False)
     if "$ref" in node and isinstance(value, dict):
-        return f"{node['$ref'].rpartition('/')[2]}.model_validate({literal(value)})"
+        return f"{name_of(node['$ref'])}.model_validate({literal(value)})"
     if isinstance(value, list):
         return "[" + ", ".join(_render_value(node.get("items", {}), item, nodes) for item in value) + "]"
     inner = node.get("additionalProperties")
@@ -173,29 +184,104 @@ def _render_value(node: Schema, value: Any, nodes: Mapping[str, Schema]) -> str:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# What datamodel-code-generator cannot express, edited into its text by position.
-#
-# Wire names as aliases, ``Omissible`` for optional fields that refuse null, docstrings, defaults that are models, exact
-# limits.
+# Our edits, by position: all that datamodel-code-generator cannot express.
 
 
-def edit_statement(statement: ast.stmt, name: str | None, tool: ToolTypes, source: SourceText) -> str:
-    """The text of a statement after our edits; ``name`` is the class or alias it defines."""
-    if isinstance(statement, ast.ClassDef):
-        edits = list(_class_edits(statement, tool.nodes, source))
-        if enforced := tool.roots.get(statement.name):
-            end = source.span(statement)[1]
-            edits.append((end, end, _render_enforced(enforced)))
-        return source.edited(statement, edits)
-    if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call) and name is not None:
-        # X = TypeAliasType("X", T) -> X: TypeAlias = T, which pydantic resolves while it builds the class
-        value = _with_exact_limits(source.text_of(statement.value.args[1]), tool.nodes[name])
-        if name in tool.endless:
-            return _render_endless(name, value, tool.nodes[name])
-        if name in tool.roots:
-            return _render_root(name, value, tool.nodes, tool.roots[name])
-        return f"{name}: TypeAlias = {value}"
-    return source.text_of(statement)
+class _Editor:
+    """Edits one tool's classes: wire names as aliases, ``Omissible`` for optional fields that refuse null, docstrings,
+    defaults that are models, exact limits."""
+
+    def __init__(self, tool: ToolTypes, source: SourceText) -> None:
+        self._tool = tool
+        self._nodes = tool.nodes
+        self._source = source
+
+    def edit(self, pieces: Iterable[_Piece]) -> str:
+        return "".join(gap + self._edit_statement(statement) for gap, statement in pieces).strip()
+
+    def _edit_statement(self, statement: ast.stmt) -> str:
+        source, name = self._source, _defined_by(statement)
+        if isinstance(statement, ast.ClassDef):
+            edits = list(self._class_edits(statement))
+            if enforced := self._tool.roots.get(statement.name):
+                end = source.span(statement)[1]
+                edits.append((end, end, _render_enforced(enforced)))
+            return source.edited(statement, edits)
+        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call) and name is not None:
+            # X = TypeAliasType("X", T) -> X: TypeAlias = T, which pydantic resolves while it builds the class
+            node = self._nodes[name]
+            value = _with_exact_limits(source.text_of(statement.value.args[1]), node)
+            if name in self._tool.endless:
+                return _render_endless(name, value, node)
+            if name in self._tool.roots:
+                return _render_root(name, value, node, self._tool.roots[name])
+            return f"{name}: TypeAlias = {value}"
+        return source.text_of(statement)
+
+    def _class_edits(self, node: ast.ClassDef) -> Iterator[Edit]:
+        schema = self._nodes[node.name]
+        yield self._head_edit(node, schema.get("description"))
+        names = {name: wire for wire, name in python_names.field_names(schema.get("properties", {})).items()}
+        for field in node.body:
+            if not isinstance(field, ast.AnnAssign) or not isinstance(field.target, ast.Name):
+                continue
+            end = self._source.span(field)[1]
+            if field.target.id == "__pydantic_extra__":
+                # No effect at run time; without it, checkers would see an argument.
+                yield end, end, " = Field(init=False)"
+            elif field.target.id in names:
+                wire = names[field.target.id]
+                yield from self._field_edits(field, field.target.id, wire, schema)
+                if doc := described(schema["properties"][wire], self._nodes.get):
+                    yield end, end, "\n" + docstring(doc, "    ")
+
+    def _head_edit(self, node: ast.ClassDef, description: str | None) -> Edit:
+        """Replaces ``model_config`` with class keywords, and inserts the docstring."""
+        source = self._source
+        start = source.span(node.bases[0])[1]
+        first = node.body[0]
+        config = first.value if isinstance(first, ast.Assign) and isinstance(first.value, ast.Call) else None
+        fields = node.body[1:] if config is not None or isinstance(first, ast.Pass) else node.body
+        given = config.keywords if config is not None else ()
+        keywords = "".join(f", {word.arg}={literal(ast.literal_eval(word.value))}" for word in given)
+        doc = "\n" + docstring(description, "    ") if description else "" if fields else "\n    pass"
+        end = source.line_end_before(source.span(fields[0])[0]) if fields else source.span(node)[1]
+        # A blank line between the docstring and the first field.
+        return start, end, f"{keywords}):{doc}" + ("\n" if description and fields else "")
+
+    def _field_edits(self, field: ast.AnnAssign, name: str, wire: str, schema: Schema) -> Iterator[Edit]:
+        node = schema["properties"][wire]
+        default = render_model_default(node, self._nodes)
+        start, end = self._source.span(field.annotation)
+        written = annotation = self._source.text(start, end)
+        optional = wire not in schema.get("required", ()) and ("default" not in node or default is not None)
+        if optional and not _takes_null(node) and DECLARED_BY_SOME not in node:
+            annotation = self._without_null(field.annotation, has_default=default is not None)
+        annotation = _with_exact_limits(annotation, node)
+        if DECLARED_BY_SOME in node:
+            annotation = f"DeclaredBySome[{annotation}]"
+        if name != wire:
+            annotation = f"Annotated[{annotation}, Field(alias={text_literal(wire)})]"
+        if annotation != written:
+            yield start, end, annotation
+        if default is not None and field.value is not None:
+            yield (*self._source.span(field.value), default)
+
+    def _without_null(self, annotation: ast.expr, *, has_default: bool) -> str:
+        """``X | None`` -> ``Omissible[X]``, anywhere in the annotation; just ``X`` if there is a default."""
+        source = self._source
+        start, end = source.span(annotation)
+        for node in ast.walk(annotation):
+            if isinstance(node, ast.BinOp) and isinstance(node.right, ast.Constant) and node.right.value is None:
+                inner = node.left
+            elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == "Optional":
+                inner = node.slice
+            else:
+                continue
+            whole_start, whole_end = source.span(node)
+            kept = source.text_of(inner) if has_default else f"Omissible[{source.text_of(inner)}]"
+            return source.text(start, whole_start) + kept + source.text(whole_end, end)
+        return source.text(start, end)
 
 
 def _render_endless(name: str, value: str, node: Schema) -> str:
@@ -204,103 +290,37 @@ def _render_endless(name: str, value: str, node: Schema) -> str:
     ``Exact``: the class around it does not see what is inside.
     """
     plain = TypeText(Document("", {}), name=str).render(node)
+    if node.get("type") == "array" and "list[" not in value:  # datamodel-code-generator writes just ``list`` here
+        items = TypeText(Document("", {}), name=str).render(node["items"])
+        value = re.sub(r"\blist\b", lambda _: f"list[{text_literal(items)}]", value, count=1)
     return "\n".join(
         [
             "if TYPE_CHECKING:",
             f"    {name}: TypeAlias = {text_literal(plain)}",
             "else:",
-            f'    {name} = TypeAliasType("{name}", Annotated[{_with_items(value, node)}, Exact()])',
+            f'    {name} = TypeAliasType("{name}", Annotated[{value}, Exact()])',
         ]
     )
 
 
-def _with_items(value: str, node: Schema) -> str:
-    """The type of an array that holds itself: datamodel-code-generator writes ``list`` for it."""
-    if node.get("type") != "array" or "list[" in value:
-        return value
-    items = TypeText(Document("", {}), name=str).render(node["items"])
-    return re.sub(r"\blist\b", lambda _: f"list[{text_literal(items)}]", value, count=1)
-
-
-def _render_root(name: str, value: str, nodes: Mapping[str, Schema], enforced: str | None) -> str:
+def _render_root(name: str, value: str, node: Schema, enforced: str | None) -> str:
     """The class for a schema whose root is not an object."""
-    doc = docstring(nodes[name].get("description") or "The value is `root`.", "    ")
+    doc = docstring(node.get("description") or "The value is `root`.", "    ")
     return f"class {name}(ToolRootModel[{value}]):\n{doc}{_render_enforced(enforced) if enforced else ''}"
 
 
 def _render_enforced(text: str) -> str:
-    """The line that makes a class check values against its JSON Schema, too."""
+    """The line that makes a class also check values against its JSON Schema."""
     return f"\n    __enforced__: ClassVar[str] = {text_literal(text)}"
 
 
-def _class_edits(node: ast.ClassDef, nodes: Mapping[str, Schema], source: SourceText) -> Iterator[Edit]:
-    schema = nodes[node.name]
-    yield _head_edit(node, schema.get("description"), source)
-    names = {name: wire for wire, name in python_names.field_names(schema.get("properties", {})).items()}
-    for field in node.body:
-        if not isinstance(field, ast.AnnAssign) or not isinstance(field.target, ast.Name):
-            continue
-        end = source.span(field)[1]
-        if field.target.id == "__pydantic_extra__":
-            # No effect at run time; without it, checkers would see an argument.
-            yield end, end, " = Field(init=False)"
-        elif field.target.id in names:
-            wire = names[field.target.id]
-            default = render_model_default(schema["properties"][wire], nodes)
-            yield from _field_edits(field, wire, schema, default, source)
-            if doc := described(schema["properties"][wire], nodes.get):
-                yield end, end, "\n" + docstring(doc, "    ")
-
-
-def _head_edit(node: ast.ClassDef, description: str | None, source: SourceText) -> Edit:
-    """Replaces ``model_config`` by class keywords, and inserts the docstring."""
-    start = source.span(node.bases[0])[1]
-    first = node.body[0]
-    config = first.value if isinstance(first, ast.Assign) and isinstance(first.value, ast.Call) else None
-    fields = node.body[1:] if config is not None or isinstance(first, ast.Pass) else node.body
-    given = config.keywords if config is not None else ()
-    keywords = "".join(f", {word.arg}={literal(ast.literal_eval(word.value))}" for word in given)
-    doc = "\n" + docstring(description, "    ") if description else "" if fields else "\n    pass"
-    end = source.line_end_before(source.span(fields[0])[0]) if fields else source.span(node)[1]
-    # A blank line between the docstring and the first field.
-    return start, end, f"{keywords}):{doc}" + ("\n" if description and fields else "")
-
-
-def _field_edits(
-    field: ast.AnnAssign, wire: str, schema: Schema, model_default: str | None, source: SourceText
-) -> Iterator[Edit]:
-    assert isinstance(field.target, ast.Name)
-    node = schema["properties"][wire]
-    start, end = source.span(field.annotation)
-    written = annotation = source.text(start, end)
-    optional = wire not in schema.get("required", ()) and ("default" not in node or model_default is not None)
-    if optional and not _takes_null(node) and DECLARED_BY_SOME not in node:
-        annotation = _without_null(field.annotation, source, has_default=model_default is not None)
-    annotation = _with_exact_limits(annotation, node)
-    if DECLARED_BY_SOME in node:
-        annotation = f"DeclaredBySome[{annotation}]"
-    if field.target.id != wire:
-        annotation = f"Annotated[{annotation}, Field(alias={text_literal(wire)})]"
-    if annotation != written:
-        yield start, end, annotation
-    if model_default is not None and field.value is not None:
-        yield (*source.span(field.value), model_default)
-
-
-def _without_null(annotation: ast.expr, source: SourceText, *, has_default: bool) -> str:
-    """``X | None`` -> ``Omissible[X]``, anywhere in the annotation; just ``X`` if there is a default."""
-    start, end = source.span(annotation)
-    for node in ast.walk(annotation):
-        if isinstance(node, ast.BinOp) and isinstance(node.right, ast.Constant) and node.right.value is None:
-            inner = node.left
-        elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == "Optional":
-            inner = node.slice
-        else:
-            continue
-        whole_start, whole_end = source.span(node)
-        kept = source.text_of(inner) if has_default else f"Omissible[{source.text_of(inner)}]"
-        return source.text(start, whole_start) + kept + source.text(whole_end, end)
-    return source.text(start, end)
+_LIMITS: Final = {
+    "minimum": "ge",
+    "exclusiveMinimum": "gt",
+    "maximum": "le",
+    "exclusiveMaximum": "lt",
+    "multipleOf": "multiple_of",
+}
 
 
 def _with_exact_limits(annotation: str, node: Schema) -> str:
@@ -314,15 +334,6 @@ def _with_exact_limits(annotation: str, node: Schema) -> str:
     return annotation
 
 
-_LIMITS = {
-    "minimum": "ge",
-    "exclusiveMinimum": "gt",
-    "maximum": "le",
-    "exclusiveMaximum": "lt",
-    "multipleOf": "multiple_of",
-}
-
-
 def _takes_null(node: Schema) -> bool:
     if "enum" in node:
         return None in node["enum"]
@@ -331,15 +342,14 @@ def _takes_null(node: Schema) -> bool:
     return "$ref" not in node and node.get("type", "null") == "null"
 
 
+# ----------------------------------------------------------------------------------------------------------------------
+# Runs of datamodel-code-generator
+
 _MAX_CLASSES: Final = 100
 """In a shared run. From about 20 on, more make a run no cheaper for each; from 1,000 on it gets more expensive."""
 
 WrittenTexts: TypeAlias = MutableMapping[str, str]
 """What datamodel-code-generator wrote for a tool, by the digest of what it was given."""
-_Piece: TypeAlias = tuple[str, ast.stmt]
-"""A statement, and the text between it and the one before."""
-
-
 OPTIONS: Final = {
     "input_file_type": "jsonschema",
     "output_model_type": "pydantic_v2.BaseModel",
@@ -376,20 +386,15 @@ def write_classes(tools: Sequence[ToolTypes], written: WrittenTexts) -> list[str
     for index, (key, tool) in enumerate(zip(keys, tools, strict=True)):
         if key in written:
             source = SourceText(written[key])
-            texts[index] = _edit(_pieces(source.module.body, source), tool, source)
+            texts[index] = _Editor(tool, source).edit(_pieces(source.module.body, source))
         else:
             missing.append(index)
     for run in _share_runs(tools, missing):
         source, pieces = _run([tools[index] for index in run])
         for index, some in zip(run, pieces, strict=True):
-            texts[index] = _edit(some, tools[index], source)
+            texts[index] = _Editor(tools[index], source).edit(some)
             written[keys[index]] = "".join(gap + source.text_of(statement) for gap, statement in some)
     return texts
-
-
-def _edit(pieces: Iterable[_Piece], tool: ToolTypes, source: SourceText) -> str:
-    edited = [gap + edit_statement(statement, _defined_by(statement), tool, source) for gap, statement in pieces]
-    return "".join(edited).strip()
 
 
 def _share_runs(tools: Sequence[ToolTypes], missing: Sequence[int]) -> Iterator[list[int]]:

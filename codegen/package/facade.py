@@ -54,9 +54,6 @@ class Surface:
     def message(self) -> str:
         return "AnyToolMessage" if self.profile is None else f"{self.profile.stem}ToolMessage"
 
-    def factory(self, flavour: Flavour) -> str:
-        return f"create_{flavour.word}{'agent' if self.profile is None else self.profile.name}_toolkit"
-
     @property
     def imports(self) -> tuple[str, str]:
         """Where context and message come from, for checkers."""
@@ -76,7 +73,7 @@ _WHY_IGNORED: Final = """\
 """
 
 
-class FacadeNames:
+class _FacadeNames:
     """How the names of a facade module are written inside its class of tools.
 
     A tool's method hides a module-level name that is equal to its own. Such a name is imported with a leading underscore,
@@ -127,64 +124,77 @@ def _import_as(name: str, spelled: str) -> str:
     return name if name == spelled else f"{name} as {spelled}"
 
 
-def render_facade(rows: Sequence[Row], package: str, surface: Surface, packs: Sequence[str], flavour: Flavour) -> str:
-    """The text of one facade module."""
-    names = FacadeNames(rows)
-    body = _body(rows, names, surface, packs, flavour)
-    context_import, message_import = surface.imports
-    invoke = f"{flavour.prefix}{surface.class_name}Invoke"
-    profile = surface.profile
-    own = "" if profile is None else f"from .{profile.module} import {profile.constant}\n"
-    title = "The typed async Toolkit." if flavour is ASYNC else "The typed Toolkit."
-    alias = names.spell("builtins")
-    builtins = (
-        f"import {_import_as('builtins', alias)}\n" if f"{alias}." in body and re.search(rf"\b{alias}\.", body) else ""
-    )
-    typing = names.list_imports(["Any", "Literal"], body)
-    support = (
-        names.list_imports([flavour.call, "OMIT", "Omit", *RICH.values()], body)
-        + f", PackSource, {flavour.runner}, send_only_given"
-    )
-    return f"""{_WHY_IGNORED}{header(title)}
+class Facade:
+    """Writes one facade module: a class with a method for each tool, the toolkit class, and the function that makes it."""
+
+    def __init__(
+        self, rows: Sequence[Row], package: str, surface: Surface, packs: Sequence[str], flavour: Flavour
+    ) -> None:
+        self._rows = rows
+        self._package = package
+        self._surface = surface
+        self._packs = packs
+        self._flavour = flavour
+        self._names = _FacadeNames(rows)
+
+    def render(self) -> str:
+        names, profile = self._names, self._surface.profile
+        body = self._body()
+        context_import, message_import = self._surface.imports
+        invoke = f"{self._flavour.prefix}{self._surface.class_name}Invoke"
+        own = "" if profile is None else f"from .{profile.module} import {profile.constant}\n"
+        title = "The typed async Toolkit." if self._flavour is ASYNC else "The typed Toolkit."
+        alias = names.spell("builtins")
+        has_builtins = f"{alias}." in body and re.search(rf"\b{alias}\.", body)
+        builtins = f"import {_import_as('builtins', alias)}\n" if has_builtins else ""
+        typing = names.list_imports(["Any", "Literal"], body)
+        # Used outside the class of tools, where no method hides them.
+        unhidden = "".join(f", {name}" for name in ("TypeAlias", "overload") if re.search(rf"(: |@){name}\b", body))
+        support = (
+            names.list_imports([self._flavour.call, "OMIT", "Omit", *RICH.values()], body)
+            + f", PackSource, {self._flavour.runner}, send_only_given"
+        )
+        of_overloads = ("ArgsOfNoTool", "NameOfNoTool", "ToolMessage") if self._rows else ()
+        checked = ", ".join(sorted(["DynamicContext", "JsonObjectForUnknownName", *of_overloads]))
+        models = "".join(
+            f"    from {import_path(row, self._package)} import {names.list_models(row)}\n" for row in self._rows
+        )
+        return f"""{_WHY_IGNORED}{header(title)}
 {builtins}from collections.abc import Iterable
-from typing import TYPE_CHECKING{f", {typing}" if typing else ""}{_list_unhidden(body)}
+from typing import TYPE_CHECKING{f", {typing}" if typing else ""}{unhidden}
 
 from toolkit.generated_support import {support}
 
 from .catalog import CATALOG
 {own}
 if TYPE_CHECKING:
-    from toolkit.generated_support import {_list_checked(rows)}
+    from toolkit.generated_support import {checked}
 
-{context_import}{_imports(rows, names, package)}    from .signatures import {invoke} as _Invoke
+{context_import}{models}    from .signatures import {invoke} as _Invoke
 {message_import}
 {body}"""
 
-
-def _list_checked(rows: Sequence[Row]) -> str:
-    """What only checkers need of the run time."""
-    of_overloads = ("ArgsOfNoTool", "NameOfNoTool", "ToolMessage") if rows else ()
-    return ", ".join(sorted(["DynamicContext", "JsonObjectForUnknownName", *of_overloads]))
-
-
-def _list_unhidden(body: str) -> str:
-    """Names from ``typing`` that are used outside the class of tools, where no method hides them."""
-    return "".join(f", {name}" for name in ("TypeAlias", "overload") if re.search(rf"(: |@){name}\b", body))
-
-
-def _body(rows: Sequence[Row], names: FacadeNames, surface: Surface, packs: Sequence[str], flavour: Flavour) -> str:
-    name, tools = f"{flavour.prefix}{surface.class_name}", f"{flavour.prefix}{surface.tools}"
-    has_alias = surface.profile is None and surface.class_name != "Toolkit"
-    alias = f"\n\n\n{flavour.prefix}Toolkit: TypeAlias = {name}" if has_alias else ""
-    return f"""PACKS: tuple[str, ...] = {literal(tuple(packs))}
+    def _body(self) -> str:
+        surface, flavour, profile = self._surface, self._flavour, self._surface.profile
+        name, tools = f"{flavour.prefix}{surface.class_name}", f"{flavour.prefix}{surface.tools}"
+        has_alias = profile is None and surface.class_name != "Toolkit"
+        alias = f"\n\n\n{flavour.prefix}Toolkit: TypeAlias = {name}" if has_alias else ""
+        factory = f"create_{flavour.word}{'agent' if profile is None else profile.name}_toolkit"
+        if profile is None:
+            about = (
+                "A toolkit for a workspace and a policy. `packs` provide the handlers, and may add code-first tools."
+            )
+        else:
+            about = f"A toolkit of the profile {profile.name!r}. The policy of the context can only narrow it further."
+        return f"""PACKS: tuple[str, ...] = {literal(tuple(self._packs))}
 
 
-{_tools(rows, names, tools, flavour)}
+{self._tools(tools)}
 
 
 class {name}({flavour.runner}):
     \"\"\"Runs every tool by name: `invoke` with a literal name returns that tool's output type.\"\"\"
-{_profile_members(surface)}
+{self._profile_members()}
     @property
     def tools(self) -> {tools}:
         \"\"\"Every tool as a method with keyword arguments.\"\"\"
@@ -192,7 +202,7 @@ class {name}({flavour.runner}):
 
     if TYPE_CHECKING:
         _invoke_by_signature: _Invoke  # with the mypy plugin, this takes the place of `invoke`
-{_invoke(rows, names, surface.message, flavour)}
+{self._invoke()}
 
         {flavour.define} execute_raw(self, name: str, text: str) -> {surface.message}:
             \"\"\"`invoke` for arguments as the JSON text a model wrote.\"\"\"
@@ -203,87 +213,95 @@ class {name}({flavour.runner}):
         execute_raw = {flavour.runner}._execute_raw{alias}
 
 
-def {surface.factory(flavour)}(
+def {factory}(
     context: {surface.context} | DynamicContext, *, packs: Iterable[PackSource | str] = PACKS
 ) -> {name}:
-    \"\"\"{_describe_factory(surface)}\"\"\"
+    \"\"\"{about}\"\"\"
     return {name}(CATALOG, context, packs)
 """
 
-
-def _imports(rows: Sequence[Row], names: FacadeNames, package: str) -> str:
-    return "".join(f"    from {import_path(row, package)} import {names.list_models(row)}\n" for row in rows)
-
-
-def _describe_factory(surface: Surface) -> str:
-    if surface.profile is None:
-        return "A toolkit for a workspace and a policy. `packs` provide the handlers, and may add code-first tools."
-    return f"A toolkit of the profile {surface.profile.name!r}. The policy of the context can only narrow it further."
-
-
-def _profile_members(surface: Surface) -> str:
-    if surface.profile is None:
-        return ""
-    return f"""
-    _profile = {surface.profile.constant}
+    def _profile_members(self) -> str:
+        profile = self._surface.profile
+        if profile is None:
+            return ""
+        return f"""
+    _profile = {profile.constant}
 
     @property
-    def tool_names(self) -> {surface.profile.stem}ToolNames:
+    def tool_names(self) -> {profile.stem}ToolNames:
         \"\"\"The names of the tools that this profile may ever call.\"\"\"
-        return {surface.profile.constant}.tools
+        return {profile.constant}.tools
 """
 
+    # -- a method for each tool --------------------------------------------------------------------------------------
 
-def _tools(rows: Sequence[Row], names: FacadeNames, class_name: str, flavour: Flavour) -> str:
-    methods = "".join(f"\n{_method(row, names, flavour)}" for row in rows)
-    return f"""@send_only_given
+    def _tools(self, class_name: str) -> str:
+        methods = "".join(f"\n{self._method(row)}" for row in self._rows)
+        return f"""@send_only_given
 class {class_name}:
     \"\"\"Every tool as a method, and nothing else.\"\"\"
 
     __slots__ = ("_call",)
 
-    def __init__(self, call: {names.spell(flavour.call)}) -> None:
+    def __init__(self, call: {self._names.spell(self._flavour.call)}) -> None:
         self._call = call
 {methods}""".rstrip()
 
-
-def _method(row: Row, names: FacadeNames, flavour: Flavour) -> str:
-    output = names.spell(f"{row.prefix}Output")
-    parameters = "".join(f"        {_parameter(parameter, row, names)},\n" for parameter in row.parameters)
-    signature = f"(\n        self,\n        *,\n{parameters}    )" if parameters else "(self)"
-    return f"""    {flavour.define} {row.attribute}{signature} -> {output}:
+    def _method(self, row: Row) -> str:
+        output = self._names.spell(f"{row.prefix}Output")
+        parameters = "".join(f"        {self._parameter(parameter, row)},\n" for parameter in row.parameters)
+        signature = f"(\n        self,\n        *,\n{parameters}    )" if parameters else "(self)"
+        given = [f"{literal(parameter.wire)}: {parameter.name}" for parameter in row.parameters]
+        start = f"        return {self._flavour.wait}self._call({literal(row.name)}, {{"
+        call = f"{start}{', '.join(given)}}})"
+        if len(call) > _LINE:
+            call = f"{start}\n" + "".join(f"            {entry},\n" for entry in given) + "        })"
+        return f"""    {self._flavour.define} {row.attribute}{signature} -> {output}:
 {docstring(_doc(row), "        ")}
-{_return(row, flavour)}
+{call}
 """
 
+    def _parameter(self, parameter: Parameter, row: Row) -> str:
+        kind = self._names.spell_type(parameter, row)
+        if parameter.required:
+            return f"{parameter.name}: {kind}"
+        if parameter.default is not None:
+            return f"{parameter.name}: {kind} = {parameter.default}"
+        return f"{parameter.name}: {kind} | {self._names.spell('Omit')} = {self._names.spell('OMIT')}"
 
-def _return(row: Row, flavour: Flavour) -> str:
-    """The body of a method, on one line where it fits."""
-    given = [f"{literal(parameter.wire)}: {parameter.name}" for parameter in row.parameters]
-    start = f"        return {flavour.wait}self._call({literal(row.name)}, {{"
-    line = f"{start}{', '.join(given)}}})"
-    if len(line) <= _LINE:
-        return line
-    return f"{start}\n" + "".join(f"            {entry},\n" for entry in given) + "        })"
+    # -- ``invoke`` --------------------------------------------------------------------------------------------------
 
+    def _invoke(self) -> str:
+        """The overloads, in the order in which checkers report a call that fits none in the fewest and best words.
 
-def _parameter(parameter: Parameter, row: Row, names: FacadeNames) -> str:
-    kind = names.spell_type(parameter, row)
-    if parameter.required:
-        return f"{parameter.name}: {kind}"
-    if parameter.default is not None:
-        return f"{parameter.name}: {kind} = {parameter.default}"
-    return f"{parameter.name}: {kind} | {names.spell('Omit')} = {names.spell('OMIT')}"
+        Mypy reports the first, which is there for that only (see ``NameOfNoTool``). Pyright reports the last of those that
+        have only wrong arguments, and completes keys from it: that of the named tool; with an unknown name, the dynamic one.
 
+        Pyright compares a call with every overload, so a thousand tools make it slow. One generic overload would be no way
+        out: it turns ``invoke(name, json.loads(text))`` into a ``ToolMessage[Any, Any]`` for mypy. Use a profile, or the
+        methods.
+        """
+        define, wait = self._flavour.define, self._flavour.wait
+        dynamic = f"{define} invoke(self, name: str, args: JsonObjectForUnknownName) -> {self._surface.message}:"
+        doc = '            """Runs a tool by name: resolve, policy, validate, run, message. Raises `ToolkitError`."""'
+        if not self._rows:
+            return f"        {dynamic}\n{doc}\n            return {wait}self._invoke(name, args)"
+        any_type = self._names.spell("Any")
+        # Its `Any` is the type of a wrong call, so that nothing else is reported about it.
+        unmatched = f"{define} invoke(self, name: NameOfNoTool, args: ArgsOfNoTool) -> {any_type}:"
+        overloads = [f"        @overload\n        {head} ..." for head in (unmatched, dynamic)]
+        overloads += map(self._overload, self._rows)
+        body = f"        {define} invoke(self, name: {any_type}, args: {any_type}) -> {any_type}:"
+        return "\n".join([*overloads, "", body, doc, f"            return {wait}self._invoke(name, args)"])
 
-def _rename_in(source: str, spelled: dict[str, str]) -> str:
-    """The type expression with its names replaced by those of the table; strings inside a Literal stay."""
-
-    class Rename(ast.NodeTransformer):
-        def visit_Name(self, node: ast.Name) -> ast.Name:
-            return ast.Name(spelled.get(node.id, node.id))
-
-    return ast.unparse(Rename().visit(ast.parse(source, mode="eval")))
+    def _overload(self, row: Row) -> str:
+        spell = self._names.spell
+        kind = f"{spell('Literal')}[{literal(row.name)}]"
+        models = f"{spell(row.prefix + 'Input')} | {spell(row.prefix + 'Args')}"
+        return f"""        @overload
+        {self._flavour.define} invoke(
+            self, name: {kind}, args: {models}
+        ) -> ToolMessage[{kind}, {spell(row.prefix + "Output")}]: ..."""
 
 
 def _doc(row: Row) -> str:
@@ -294,35 +312,14 @@ def _doc(row: Row) -> str:
     return "\n".join(lines)
 
 
-def _invoke(rows: Sequence[Row], names: FacadeNames, message: str, flavour: Flavour) -> str:
-    """The overloads, in the order in which checkers report a call that fits none in the fewest and best words.
+def _rename_in(source: str, spelled: dict[str, str]) -> str:
+    """The type expression with its names replaced by those of the table; strings inside a Literal stay."""
 
-    Mypy reports the first, which is there for that only (see ``NameOfNoTool``). Pyright reports the last of those that
-    have only wrong arguments, and completes keys from it: that of the named tool; with an unknown name, the dynamic one.
+    class Rename(ast.NodeTransformer):
+        def visit_Name(self, node: ast.Name) -> ast.Name:
+            return ast.Name(spelled.get(node.id, node.id))
 
-    Pyright compares a call with every overload, so a thousand tools make it slow. One generic overload would be no way out:
-    it turns ``invoke(name, json.loads(text))`` into a ``ToolMessage[Any, Any]`` for mypy. Use a profile, or the methods.
-    """
-    dynamic = f"{flavour.define} invoke(self, name: str, args: JsonObjectForUnknownName) -> {message}:"
-    doc = '            """Runs a tool by name: resolve, policy, validate, run, message. Raises `ToolkitError`."""'
-    if not rows:
-        return f"        {dynamic}\n{doc}\n            return {flavour.wait}self._invoke(name, args)"
-    any_type = names.spell("Any")
-    # Its `Any` is the type of a wrong call, so that nothing else is reported about it.
-    unmatched = f"{flavour.define} invoke(self, name: NameOfNoTool, args: ArgsOfNoTool) -> {any_type}:"
-    overloads = [f"        @overload\n        {head} ..." for head in (unmatched, dynamic)]
-    overloads += [_overload(row, names, flavour) for row in rows]
-    body = f"        {flavour.define} invoke(self, name: {any_type}, args: {any_type}) -> {any_type}:"
-    return "\n".join([*overloads, "", body, doc, f"            return {flavour.wait}self._invoke(name, args)"])
-
-
-def _overload(row: Row, names: FacadeNames, flavour: Flavour) -> str:
-    kind = f"{names.spell('Literal')}[{literal(row.name)}]"
-    models = f"{names.spell(row.prefix + 'Input')} | {names.spell(row.prefix + 'Args')}"
-    return f"""        @overload
-        {flavour.define} invoke(
-            self, name: {kind}, args: {models}
-        ) -> ToolMessage[{kind}, {names.spell(row.prefix + "Output")}]: ..."""
+    return ast.unparse(Rename().visit(ast.parse(source, mode="eval")))
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -392,8 +389,8 @@ def render_profile(profile: PlannedProfile, package: str, packs: Sequence[str]) 
     module, surface = profile.settings.module, Surface(f"{profile.settings.stem}Toolkit", profile.settings)
     return {
         f"{module}.py": _render_types(profile, package),
-        f"{module}_facade.py": render_facade(profile.rows, package, surface, packs, SYNC),
-        f"{module}_async_facade.py": render_facade(profile.rows, package, surface, packs, ASYNC),
+        f"{module}_facade.py": Facade(profile.rows, package, surface, packs, SYNC).render(),
+        f"{module}_async_facade.py": Facade(profile.rows, package, surface, packs, ASYNC).render(),
     }
 
 

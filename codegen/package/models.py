@@ -199,7 +199,7 @@ def render_many(jobs: Sequence[RenderJob], written: WrittenTexts | None = None) 
     """
     written = {} if written is None else written
     try:
-        classes = write_classes(list(map(tool_types, jobs)), written)
+        classes = write_classes([ToolTypes.of(_documents(job)) for job in jobs], written)
         return [_render_module(job, text) for job, text in zip(jobs, classes, strict=True)]
     except Exception as error:
         if len(jobs) > 1:
@@ -210,10 +210,6 @@ def render_many(jobs: Sequence[RenderJob], written: WrittenTexts | None = None) 
                 [Finding(f"the types of {jobs[0].prefix!r} are nested too deeply for Python", jobs[0].source)]
             ) from None
         raise
-
-
-def tool_types(job: RenderJob) -> ToolTypes:
-    return ToolTypes.of(_documents(job))
 
 
 def _documents(job: RenderJob) -> list[Document]:

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from toolkit.codegen.imports.drift import service_url
 from toolkit.codegen.imports.settings import ImportSettings, OAuthSettings
 from toolkit.codegen.package.literals import literal, text_literal
 from toolkit.codegen.package.python_names import EXPORTS
@@ -339,7 +338,10 @@ def _tool(row: Row) -> str:
 
 
 def _service(item: ImportSettings, rows: Sequence[Row]) -> str:
-    how = {"url": service_url(item, rows), "headers": dict(item.headers), "timeout": item.timeout}
+    # The address is from the settings, else from the document.
+    urls = (row.origin.get("url") for row in rows if row.origin is not None)
+    url = item.url or next((url for url in urls if isinstance(url, str)), "")
+    how = {"url": url, "headers": dict(item.headers), "timeout": item.timeout}
     if not item.url:
         how["public_only"] = True
     return _call("ApiService", {"name": item.name, **how})

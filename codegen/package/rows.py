@@ -2,74 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from toolkit.codegen.package import python_names
-from toolkit.codegen.package.literals import TypeText, docstring, literal, text_literal
+from toolkit.codegen.package.literals import docstring, literal, text_literal
 from toolkit.codegen.package.python_names import ToolNames
-from toolkit.codegen.schema.document import RICH, Document, described
+from toolkit.codegen.schema.document import (
+    RICH,
+    RICH_TYPE,
+    TEXT_TOO,
+    Document,
+    described,
+    name_of,
+    references,
+    separate_forms,
+)
 from toolkit.errors import SpecError, nearest
 from toolkit.schema.problems import Finding, below
 from toolkit.schema.spec import ToolSpec
-
-# ----------------------------------------------------------------------------------------------------------------------
-# ``XArgs`` and its nested types: the arguments of a tool as TypedDicts, so that checkers can check dict literals.
-
-SHARED_NAMES: Final = frozenset({"Any", "Literal", *RICH.values()})
-"""Names in types that do not belong to one tool."""
-
-
-def args_name(class_name: str, prefix: str) -> str:
-    """``ReadFileInputFilter`` -> ``ReadFileArgsFilter``."""
-    return f"{prefix}Args{class_name.removeprefix(f'{prefix}Input')}"
-
-
-def render_args(document: Document, prefix: str) -> str:
-    """The TypedDicts of one input document, the root last, then the types that lead back to themselves."""
-    text = TypeText(document, name=lambda n: n if n in SHARED_NAMES else args_name(n, prefix))
-    objects = {**document.objects, document.name: document.root}
-    classes = [_typed_dict(args_name(name, prefix), node, text) for name, node in objects.items()]
-    return "\n\n\n".join([*classes, *_recursive_aliases(document, prefix, text)])
-
-
-def _recursive_aliases(document: Document, prefix: str, text: TypeText) -> Iterator[str]:
-    """A type that leads back to itself has a name; quoted, because its parts may be defined below it."""
-    for name, node in document.aliases.items():
-        if name in document.recursive:
-            yield f"{args_name(name, prefix)}: TypeAlias = {text_literal(text.render(node))}"
-
-
-def _typed_dict(name: str, node: dict[str, Any], text: TypeText) -> str:
-    required = set(node.get("required", ()))
-    fields = {
-        key: kind if key in required else f"NotRequired[{kind}]"
-        for key, kind in (
-            (key, _quote_class(text.render(value), value)) for key, value in node.get("properties", {}).items()
-        )
-    }
-    closed = ", closed=True" if node.get("additionalProperties") is False else ""
-    if all(map(python_names.is_plain_key, fields)):
-        lines = [f"class {name}(TypedDict{closed}):"]
-        for key, kind in fields.items():
-            description = node["properties"][key].get("description")
-            lines += [f"    {key}: {kind}", *([docstring(description, "    ")] if description else ())]
-        return "\n".join(lines if fields else [*lines, "    pass"])
-    rows = [f"        {text_literal(key)}: {kind}," for key, kind in fields.items()]
-    last = [f"    {closed[2:]},"] if closed else []
-    return "\n".join([f"{name} = TypedDict(", f'    "{name}",', "    {", *rows, "    },", *last, ")"])
-
-
-def _quote_class(kind: str, node: dict[str, Any]) -> str:
-    """A type that names another class is quoted: the class may be defined below, or be this one."""
-    return text_literal(kind) if _refers_to_class(node) else kind
-
-
-def _refers_to_class(node: dict[str, Any]) -> bool:
-    inner = [node.get("items"), node.get("additionalProperties"), *node.get("anyOf", ())]
-    return "$ref" in node or any(isinstance(part, dict) and _refers_to_class(part) for part in inner)
-
 
 RESOURCES: Final = ("read-path", "write-path", "argv", "shell", "url", "cwd", "env")
 
@@ -205,7 +157,7 @@ def _parameters(inputs: Document, prefix: str, used: set[str]) -> list[Parameter
     text = TypeText(inputs, name=name)
     properties = inputs.root.get("properties", {})
     names = python_names.field_names(properties)
-    required = inputs.root.get("required", ())
+    required, nodes = inputs.root.get("required", ()), inputs.nodes()
     found = [
         Parameter(
             name=names[wire],
@@ -213,7 +165,7 @@ def _parameters(inputs: Document, prefix: str, used: set[str]) -> list[Parameter
             type=text.render(node),
             required=wire in required,
             default=literal(node["default"]) if _can_show_default(node) else None,
-            description=described(node, inputs.nodes().get),
+            description=described(node, nodes.get),
         )
         for wire, node in properties.items()
     ]
@@ -246,3 +198,100 @@ def _resources(spec: ToolSpec) -> tuple[tuple[str, str], ...]:
 def _can_show_default(node: dict[str, Any]) -> bool:
     """Whether a signature can show the default: calls would share a mutable one."""
     return "default" in node and not isinstance(node["default"], list | dict)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The static types of flat nodes as source text; and ``XArgs``: a tool's arguments as TypedDicts, so that checkers can check
+# dict literals.
+
+_SCALARS = {"string": "str", "integer": "int", "number": "float", "boolean": "bool"}
+
+
+class TypeText:
+    """Writes the types of one document; ``name`` maps names of ``typing`` and of classes to how they are spelled."""
+
+    def __init__(self, document: Document, *, name: Callable[[str], str]) -> None:
+        self.document = document
+        self.name = name
+
+    def render(self, node: dict[str, Any]) -> str:
+        """The type of the values that ``node`` accepts.
+
+        >>> plain = TypeText(Document("X", {}), name=str)
+        >>> plain.render({"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "null"}]})
+        'list[str] | None'
+        """
+        if "$ref" in node:
+            target = name_of(node["$ref"])
+            alias = self.document.aliases.get(target)
+            if alias is None or target in self.document.recursive:
+                return self.name(target)
+            return self.render(alias)
+        if "enum" in node:
+            return self._enum(node["enum"])
+        if "anyOf" in node:
+            parts = dict.fromkeys(part for branch in node["anyOf"] for part in [self.render(branch)])
+            nulls = [part for part in parts if part == "None"]
+            return " | ".join([part for part in parts if part != "None"] + nulls)
+        if RICH_TYPE in node:
+            return self.name(node[RICH_TYPE]) + (" | str" if node.get(TEXT_TOO, True) else "")
+        kind = node.get("type")
+        if kind in _SCALARS:
+            return _SCALARS[kind]
+        if kind == "array":
+            forms = separate_forms(node.get("items", {}))
+            return " | ".join(f"list[{self.render(form)}]" for form in forms)
+        if kind == "object":
+            forms = separate_forms(node.get("additionalProperties", True))
+            return " | ".join(f"dict[str, {self._map_value(form)}]" for form in forms)
+        return "None" if kind == "null" else self.name("Any")
+
+    def _map_value(self, extra: Any) -> str:
+        return self.name("Any") if isinstance(extra, bool) else self.render(extra)
+
+    def _enum(self, values: list[Any]) -> str:
+        words = [literal(value) for value in values if value is not None]
+        parts = [f"{self.name('Literal')}[{', '.join(words)}]"] if words else []
+        return " | ".join(parts + ["None"] * (None in values))
+
+
+SHARED_NAMES: Final = frozenset({"Any", "Literal", *RICH.values()})
+"""Names in types that do not belong to one tool."""
+
+
+def args_name(class_name: str, prefix: str) -> str:
+    """``ReadFileInputFilter`` -> ``ReadFileArgsFilter``."""
+    return f"{prefix}Args{class_name.removeprefix(f'{prefix}Input')}"
+
+
+def render_args(document: Document, prefix: str) -> str:
+    """The TypedDicts of one input document, the root last, then the types that lead back to themselves."""
+    text = TypeText(document, name=lambda n: n if n in SHARED_NAMES else args_name(n, prefix))
+    objects = {**document.objects, document.name: document.root}
+    classes = [_typed_dict(args_name(name, prefix), node, text) for name, node in objects.items()]
+    # Quoted, because their parts may be defined below them.
+    aliases = [
+        f"{args_name(name, prefix)}: TypeAlias = {text_literal(text.render(node))}"
+        for name, node in document.aliases.items()
+        if name in document.recursive
+    ]
+    return "\n\n\n".join([*classes, *aliases])
+
+
+def _typed_dict(name: str, node: dict[str, Any], text: TypeText) -> str:
+    required, fields = set(node.get("required", ())), {}
+    for key, value in node.get("properties", {}).items():
+        kind = text.render(value)
+        if any(references(value)):  # quoted: the class may be defined below, or be this one
+            kind = text_literal(kind)
+        fields[key] = kind if key in required else f"NotRequired[{kind}]"
+    closed = ", closed=True" if node.get("additionalProperties") is False else ""
+    if all(map(python_names.is_plain_key, fields)):
+        lines = [f"class {name}(TypedDict{closed}):"]
+        for key, kind in fields.items():
+            description = node["properties"][key].get("description")
+            lines += [f"    {key}: {kind}", *([docstring(description, "    ")] if description else ())]
+        return "\n".join(lines if fields else [*lines, "    pass"])
+    rows = [f"        {text_literal(key)}: {kind}," for key, kind in fields.items()]
+    last = [f"    {closed[2:]},"] if closed else []
+    return "\n".join([f"{name} = TypedDict(", f'    "{name}",', "    {", *rows, "    },", *last, ")"])

@@ -1,31 +1,19 @@
-"""The flat form of a schema, from which its classes are written."""
+"""The flat form of a schema, from which its classes are written; and what flattening reports.
+
+A flat node is a type, an ``enum``, an ``anyOf`` or a reference to a named node. Every object with properties has a name.
+"""
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final
 
-from toolkit.errors import GenerationError
-from toolkit.schema.accepts import compile_pattern, has_type
-from toolkit.schema.keywords import (
-    ANNOTATIONS,
-    ASSERTIONS,
-    TYPE_WORDS,
-    TYPES,
-    Schema,
-    for_linear_engine,
-    map_children,
-    subschemas,
-    types_of,
-    unknown_type,
-)
+from toolkit.schema.keywords import Schema
 
 # ----------------------------------------------------------------------------------------------------------------------
-# What flattening a schema reports, so that one run reports everything.
+# Reports
 
 
 class Loss(StrEnum):
@@ -124,7 +112,7 @@ class Notes:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# What the author of a schema called a type.
+# The document
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,281 +157,80 @@ class Document:
         found: set[str] = set()
         pending = [name]
         while pending:
-            new = {inner for inner in refers_to(self.aliases[pending.pop()]) if inner in self.aliases} - found
+            new = {inner for inner in references(self.aliases[pending.pop()]) if inner in self.aliases} - found
             found |= new
             pending += new
         return name in found
 
 
-def refers_to(node: Schema) -> Iterator[str]:
-    """The names in the type of a node, not those inside of what they name."""
-    if "$ref" in node:
-        yield node["$ref"].rpartition("/")[2]
+# ----------------------------------------------------------------------------------------------------------------------
+# Flat nodes
+
+DECLARED_BY_SOME: Final = "x-declared-by-some"
+"""Marks a property of a merged union: its type is that of the branches that declare it; others accept any value there.
+Its value is the pointer of the first declaration."""
+
+NULL: Final[Schema] = {"type": "null"}
+_PREFIX: Final = "#/$defs/"
+
+
+def name_of(ref: str) -> str:
+    """The name of the type that a reference leads to."""
+    return ref.removeprefix(_PREFIX)
+
+
+def reference_to(name: str) -> Schema:
+    """The node that stands for a named type."""
+    return {"$ref": f"{_PREFIX}{name}"}
+
+
+def referred_name(node: Schema) -> str | None:
+    """The name of the type that a node stands for; None if it is no reference."""
+    ref = node.get("$ref")
+    return name_of(ref) if isinstance(ref, str) else None
+
+
+def is_null(node: Schema) -> bool:
+    return node.get("type") == "null" or node.get("enum") == [None]
+
+
+def alternatives(node: Schema) -> list[Schema]:
+    """The branches of a union that are not null; any other node is its only alternative."""
+    return [branch for branch in node["anyOf"] if not is_null(branch)] if "anyOf" in node else [node]
+
+
+def sole_name(node: Schema) -> str | None:
+    """The type that a node stands for, alone or next to null."""
+    rest = alternatives(node)
+    return referred_name(rest[0]) if len(rest) == 1 else None
+
+
+def map_nodes(node: Schema, change: Callable[[Schema], Schema]) -> Schema:
+    """A copy of a node: first what is inside it is changed, then the node itself."""
+    copy = dict(node)
+    for word in ("items", "additionalProperties"):
+        if isinstance(node.get(word), dict):
+            copy[word] = map_nodes(node[word], change)
+    if "properties" in node:
+        copy["properties"] = {key: map_nodes(value, change) for key, value in node["properties"].items()}
+    if "anyOf" in node:
+        copy["anyOf"] = [map_nodes(branch, change) for branch in node["anyOf"]]
+    return change(copy)
+
+
+def references(node: Schema) -> Iterator[str]:
+    """The names that a node refers to, in order, repetitions included; not those inside the types that it names."""
+    name = referred_name(node)
+    if name is not None:
+        yield name
     inner = [node.get("items"), node.get("additionalProperties"), *node.get("anyOf", ())]
     for part in (*inner, *node.get("properties", {}).values()):
         if isinstance(part, dict):
-            yield from refers_to(part)
+            yield from references(part)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# What the generator does with each JSON Schema keyword, draft-07 to 2020-12. A keyword in no row is an annotation.
-#
-# ``TYPED`` keywords shape the generated types and are enforced by them. ``ENFORCED`` keywords express what types cannot: they
-# are judged at run time by ``toolkit.schema.enforce``, on the wire form of a value that its types have accepted already.
-# ``ANNOTATION`` keywords are kept in the definition that the model reads and have no other effect. ``REFUSED`` keywords stop
-# generation with their sentence. Nothing is dropped silently: a typed keyword in a place where its type cannot show it, such
-# as a limit without a type, is enforced there.
-
-TYPED: Final = frozenset(
-    {
-        "$defs", "$ref", "additionalProperties", "allOf", "anyOf", "const", "default", "definitions", "enum",
-        "exclusiveMaximum", "exclusiveMinimum", "items", "maxItems", "maxLength", "maximum", "minItems", "minLength",
-        "minimum", "multipleOf", "oneOf", "pattern", "properties", "required", "type",
-    }
-)  # fmt: skip
-
-ENFORCED: Final = frozenset(
-    {
-        "$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveAnchor", "$recursiveRef", "additionalItems", "contains",
-        "dependencies", "dependentRequired", "dependentSchemas", "else", "if", "maxContains", "maxProperties", "minContains",
-        "minProperties", "not", "patternProperties", "prefixItems", "propertyNames", "then", "unevaluatedItems",
-        "unevaluatedProperties", "uniqueItems",
-    }
-)  # fmt: skip
-
-ANNOTATION: Final = (
-    (ANNOTATIONS - {"default"})
-    | {"$comment", "$id", "$schema", "$vocabulary"}
-    | {"discriminator", "externalDocs", "nullable", "xml"}
-)
-
-_RUNS_CODE: Final = "it can name Python code to import, and a spec is data"
-
-REFUSED: Final[dict[str, str]] = {
-    "customBasePath": _RUNS_CODE,
-    "customTypePath": _RUNS_CODE,
-    "default_factory": _RUNS_CODE,
-}
-
-LIMITS: Final[dict[str, tuple[str, ...]]] = {
-    name: tuple(word for word in words if word in TYPED) for name, words in TYPE_WORDS.items()
-}
-"""Which typed keywords say something about which type; next to another type they have no effect, as in JSON Schema."""
-
-
-def refusal(keyword: str) -> str | None:
-    """Why this keyword stops generation, or None."""
-    return _RUNS_CODE if keyword.startswith("x-python") else REFUSED.get(keyword)
-
-
-def is_stray_property(word: str, value: object) -> bool:
-    """Whether a word that JSON Schema does not know holds a schema: a property that is not in ``properties``."""
-    is_unknown = word not in TYPED | ENFORCED | ANNOTATION and not word.startswith("x-")
-    return is_unknown and isinstance(value, dict) and isinstance(value.get("type"), str)
-
-
-def has_effect(word: str, schema: Schema) -> bool:
-    """Whether an enforced keyword can refuse anything in its schema.
-
-    >>> has_effect("uniqueItems", {"uniqueItems": False}), has_effect("then", {"then": {"type": "null"}})
-    (False, False)
-    >>> has_effect("propertyNames", {"propertyNames": {"type": "string"}})
-    False
-    """
-    value = schema[word]
-    if word in _ONLY_BESIDE and not any(other in schema for other in _ONLY_BESIDE[word]):
-        return False
-    if word == "propertyNames" and isinstance(value, dict) and value.get("type") == "string":
-        return any(other in ASSERTIONS and other != "type" for other in value)
-    return value not in _WITHOUT_EFFECT.get(word, (True, {}))
-
-
-_ONLY_BESIDE: Final = {
-    "additionalItems": ("items",),
-    "else": ("if",),
-    "if": ("then", "else"),
-    "maxContains": ("contains",),
-    "minContains": ("contains",),
-    "then": ("if",),
-}
-_WITHOUT_EFFECT: Final[dict[str, tuple[object, ...]]] = {
-    "dependencies": ({},),
-    "dependentRequired": ({},),
-    "dependentSchemas": ({},),
-    "minProperties": (0,),
-    "not": (False,),
-    "contains": (),
-    "maxContains": (),
-    "maxProperties": (),
-    "minContains": (),
-    "prefixItems": ([],),
-    "uniqueItems": (False,),
-}
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# The schema that is judged at run time: the spec's own, without prose, checked to be one that the validator takes.
-
-_PROSE: Final = frozenset(
-    {"$comment", "default", "deprecated", "description", "example", "examples", "readOnly", "title", "writeOnly"}
-)
-MAX_PATTERNS: Final = 500
-"""Each may take megabytes once it is compiled."""
-
-_TUPLE: Final = (
-    "'items' is a list, as in drafts before 2020-12: write 'prefixItems' instead, or name the draft,"
-    ' such as "$schema": "http://json-schema.org/draft-07/schema#"'
-)
-_ELSEWHERE: Final = re.compile(r"Resource ('.*?') is not present in a registry")
-
-
-def enforced_text(schema: Schema) -> str:
-    """The schema as JSON text for ``toolkit.schema.enforce``."""
-    return json.dumps(_without_prose(schema), ensure_ascii=False, separators=(",", ":"))
-
-
-def mistake_in(schema: Schema) -> str | None:
-    """Why the validator does not take a schema, or None: a reference to elsewhere, a pattern that is not linear, …"""
-    patterns = set(_patterns(schema))
-    if len(patterns) > MAX_PATTERNS:
-        return f"it has {len(patterns)} different patterns; at most {MAX_PATTERNS} are allowed"
-    from toolkit.schema.enforce import new_validator  # with pydantic, which most schemas do not need here
-
-    try:
-        new_validator(_without_prose(schema))
-    except ImportError:
-        raise GenerationError("generation needs jsonschema-rs: pip install 'typed-toolkit[codegen]'") from None
-    except ValueError as error:
-        return _explain(error)
-    return None
-
-
-def usual_mistakes(schema: Schema) -> list[tuple[str, str]]:
-    """Mistakes with a known way out in a schema that the validator does not take, each with its pointer."""
-    found = []
-    is_current = "2020-12" in str(schema.get("$schema", "2020-12"))
-    for pointer, node in subschemas(schema):
-        if is_current and isinstance(node.get("items"), list):
-            found.append((_TUPLE, f"{pointer}/items"))
-        types = types_of(node) or ()
-        if any(one not in TYPES for one in types):
-            found.append((unknown_type(types), f"{pointer}/type"))
-    return found
-
-
-def _patterns(node: object) -> Iterator[str]:
-    """All patterns, also in places that only a reference leads to."""
-    if isinstance(node, list):
-        for item in node:
-            yield from _patterns(item)
-    elif isinstance(node, dict):
-        for word, value in node.items():
-            if word == "pattern" and isinstance(value, str):
-                yield value
-            elif word == "patternProperties" and isinstance(value, dict):
-                yield from value
-            yield from _patterns(value)
-
-
-def _explain(error: ValueError) -> str:
-    message = str(error).splitlines()[0][:300]
-    away = _ELSEWHERE.match(message)
-    if away is not None:
-        return f"it refers to {away[1]}, but nothing is read from elsewhere; move that schema to '$defs'"
-    place = "".join(f"/{part}" for part in getattr(error, "instance_path", ()))
-    return f"{message} ({place})" if place else message
-
-
-def is_valid(schema: object, root: Schema, value: object) -> bool:
-    """Whether a value fits a part of a schema, whose references lead into the whole."""
-    from toolkit.schema.enforce import new_validator
-
-    whole: Schema = {word: root[word] for word in ("$defs", "definitions", "$schema") if word in root}
-    try:
-        return new_validator({**whole, "allOf": [_without_prose(schema)]}).is_valid(value)
-    except ValueError:
-        return False
-
-
-def _without_prose(node: Any, pointer: str = "") -> Any:
-    """A schema without its prose; no pointer leads through prose."""
-    if not isinstance(node, dict):
-        return node
-    kept = {word: value for word, value in node.items() if word not in _PROSE and not word.startswith("x-")}
-    return map_children(kept, _without_prose)
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# Limits next to a type: which are sound, and which the type's own engine cannot judge.
-
-
-def typed_limits(kind: str, schema: Schema, pointer: str, notes: Notes) -> Schema:
-    """The limits next to a type; a wrong one is reported and left out, so that defaults are judged by sound ones only."""
-    found: Schema = {}
-    for word in LIMITS[kind]:
-        if word in schema and word != "items":
-            mistake = mistake_in_limit(word, schema[word], kind)
-            if mistake is not None:
-                notes.problem(mistake, f"{pointer}/{word}")
-            elif is_typed(word, schema[word], kind):
-                found[word] = for_linear_engine(schema[word]) if word == "pattern" else schema[word]
-            else:
-                notes.enforce(word, pointer)
-    if nothing_fits := contradiction(found):
-        notes.finding(nothing_fits, pointer)
-    return found
-
-
-def mistake_in_limit(word: str, value: Any, kind: str) -> str | None:
-    """What is wrong with a limit, or None."""
-    if word == "pattern":
-        return mistake_in_pattern(value)
-    if word in ("minLength", "maxLength", "minItems", "maxItems"):
-        fits = has_type(value, "integer") and 0 <= value <= 2**53
-        return None if fits else f"{word!r} must be an integer of at least 0"
-    if not has_type(value, "number"):
-        return f"{word!r} must be a number"
-    if word == "multipleOf" and value <= 0:
-        return "'multipleOf' must be greater than 0"
-    return None
-
-
-def is_typed(word: str, value: Any, kind: str) -> bool:
-    """Whether a sound limit can be written into a type; pydantic-core keeps numbers in 64 bits."""
-    if word == "pattern":
-        return compile_pattern(value) is not None
-    if word == "multipleOf":
-        return 2**-63 <= value <= 2**63 and (kind == "number" or value == int(value))
-    return word in ("minLength", "maxLength", "minItems", "maxItems") or abs(value) <= 2**63
-
-
-_PAIRS: Final = (("minimum", "maximum"), ("minLength", "maxLength"), ("minItems", "maxItems"))
-
-
-def contradiction(limits: Mapping[str, Any]) -> str | None:
-    """The sentence about sound limits that leave nothing between them, or None.
-
-    >>> contradiction({"minLength": 3, "maxLength": 2})
-    "no value is valid: 'minLength' is greater than 'maxLength'"
-    """
-    for least, most in _PAIRS:
-        if least in limits and most in limits and limits[least] > limits[most]:
-            return f"no value is valid: {least!r} is greater than {most!r}"
-    return None
-
-
-def mistake_in_pattern(pattern: object) -> str | None:
-    if not isinstance(pattern, str):
-        return "'pattern' must be a string"
-    if compile_pattern(pattern) is not None or mistake_in({"pattern": pattern}) is None:
-        return None
-    return (
-        "'pattern' cannot be compiled: check its brackets and escapes; lookaround and back-references are not supported"
-    )
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# The ``format`` of a schema: a word in the docstring, and with ``formats = "rich"`` a type of its own.
+# Formats: a word in the docstring, and with ``formats = "rich"`` a type such as ``datetime``.
 
 RICH: Final = {
     "date-time": "WireDateTime",
@@ -552,7 +339,7 @@ def _formats(node: Any, lookup: Lookup) -> Iterator[str]:
     if not isinstance(node, dict):
         return
     if "$ref" in node:
-        target = lookup(node["$ref"].rpartition("/")[2])
+        target = lookup(name_of(node["$ref"]))
         node = target if target is not None and "$ref" not in target else {}
     if isinstance(node.get("format"), str):
         yield node["format"]

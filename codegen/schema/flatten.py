@@ -1,549 +1,81 @@
 """One spec's schema -> its own document: flat, with a stable name for every object, ready for datamodel-code-generator.
 
 Every object with properties moves to ``$defs``, first under a provisional name made of the tool and the place. When all of
-them are known, equal types become one and each gets its name (``naming``). Nothing is shared between tools. The types of a
-document accept at least what its schema accepts; where they would accept more, ``Document.enforced`` holds the schema to be
-judged at run time. Every mistake is reported at its pointer, all at once; an inconsistency that leaves the meaning clear is
-a finding.
+them are known, equal types become one and each gets its name (``naming``). Nothing is shared between tools.
 
-How one node is flattened is in ``shapes``.
+Promise: a document's types accept at least what its schema accepts. Where they would accept more, ``Document.enforced``
+holds the schema for the validator at run time. All mistakes are reported at once, each at its pointer; an inconsistency
+that leaves the meaning clear is a finding. Limit: a schema that expands to too many parts is refused (``MAX_STEPS``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
+import json
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 from toolkit.codegen.package import python_names
-from toolkit.codegen.schema.conjunction import (
-    DECLARED_BY_SOME,
-    Conjunction,
-    Conjunctions,
-    report_open_patterns,
-    required_names,
-    schema_of_extra_properties,
-    schema_of_items,
-    sole_part,
-    takes_only_objects,
-)
 from toolkit.codegen.schema.document import (
-    ENFORCED,
-    LIMITS,
+    DECLARED_BY_SOME,
     MAX_STEPS,
+    NULL,
     RICH,
     Document,
     Loss,
     NameHint,
     Notes,
     TooManySteps,
+    name_of,
+    reference_to,
+    referred_name,
+    sole_name,
+    with_rich_types,
+)
+from toolkit.codegen.schema.keywords import (
+    ENFORCED,
+    LIMITS,
     enforced_text,
+    flat_values,
     has_effect,
     is_stray_property,
     is_valid,
+    mend,
     mistake_in,
+    refusal,
     typed_limits,
     usual_mistakes,
-    with_rich_types,
 )
-from toolkit.codegen.schema.naming import name_types, share_equal_types, sole_name
-from toolkit.codegen.schema.simplify import accepts, exclude_each_other, flat_enum, mend, settle_default, simplify
+from toolkit.codegen.schema.naming import name_types, share_equal_types
+from toolkit.codegen.schema.simplify import accepts, exclude_each_other, settle_default, simplify
+from toolkit.schema.accepts import same_json
 from toolkit.schema.keywords import (
     APPLIES_TO,
     ASSERTIONS,
     TYPES,
     UNIONS,
     References,
+    ReferenceTarget,
     Schema,
     escape_key,
     find_at,
+    has_assertions,
+    join_pointer,
     split_pointer,
     types_of,
     unknown_type,
 )
-
-# ----------------------------------------------------------------------------------------------------------------------
-# The parts of a flat node that is being made.
-
-OF_ITS_PLACE: Final = ("default", "description")
-"""The keywords of a flat node that describe the place where it is used."""
-
-
-def bare(flat: Schema) -> Schema:
-    """A node without the keywords that describe another place."""
-    return {word: value for word, value in flat.items() if word not in OF_ITS_PLACE}
-
-
-def size(flat: object) -> int:
-    """How many nodes are in a flat one; a named node counts once, wherever it is named."""
-    if not isinstance(flat, dict):
-        return 0
-    inner = [flat.get("items"), flat.get("additionalProperties"), *flat.get("anyOf", ())]
-    return 1 + sum(map(size, [*inner, *flat.get("properties", {}).values()]))
-
-
-def carries_limits(flat: Schema) -> bool:
-    """Whether a node inside another one needs a name of its own: else datamodel-code-generator makes one up."""
-    kind = flat.get("type")
-    return kind not in (None, "object") and any(word in flat for word in LIMITS[kind] if word != "items")
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# References to what is being made: they end there, with a name.
-
-
-def refer_back(flattener: Flattener, place: str, pointer: str) -> Schema:
-    """A reference to what is being made: a class has its name already, anything else becomes an alias."""
-    if place == "" and flattener.root_is_class:
-        if not flattener.root_takes_only_objects:
-            # Arguments are an object, but what refers to their schema may be anything else as well.
-            flattener.notes.enforce("$ref", pointer)
-            return flattener.notes.lose(Loss.NO_TYPE, pointer, "the root of this schema")
-        return {"$ref": f"#/$defs/{flattener.name}"}
-    others = [name for name in flattener.types.get(place, ()) if name != "object"]
-    if place in flattener.classes and others in ([], ["null"]):
-        itself = {"$ref": f"#/$defs/{flattener.classes[place]}"}
-        return {"anyOf": [itself, {"type": "null"}]} if others else itself
-    if place not in flattener.recursive:
-        flattener.recursive[place] = flattener.claim_name(flattener.open[place], place)
-    return {"$ref": f"#/$defs/{flattener.recursive[place]}"}
-
-
-def close(flattener: Flattener, place: str, flat: Schema) -> Schema:
-    """Ends what ``open`` began. What was referred to meanwhile gets its name."""
-    del flattener.open[place]
-    if place not in flattener.recursive:
-        return flat
-    name = flattener.recursive[place]
-    flattener.aliases[name] = bare(flat)
-    if _holds_itself(flattener, flat, name):
-        flattener.notes.enforce("$ref", place)
-        flattener.aliases[name] = flattener.notes.lose(Loss.CIRCULAR, place)
-    return {**{word: flat[word] for word in OF_ITS_PLACE if word in flat}, "$ref": f"#/$defs/{name}"}
-
-
-def _holds_itself(flattener: Flattener, flat: Schema, name: str) -> bool:
-    """Whether a type is one of its own branches, with no array, map or class in between."""
-    pending, seen = [flat], {""}
-    while pending:
-        node = pending.pop()
-        pending += node.get("anyOf", ())
-        target = node.get("$ref", "").rpartition("/")[2]
-        if target == name:
-            return True
-        if target in flattener.aliases and target not in seen:
-            seen.add(target)
-            pending.append(flattener.aliases[target])
-    return False
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# ``allOf``, and ``$ref`` with keywords next to it: one type for all that must hold at once.
+from toolkit.schema.merge import NotMergeable, conjuncts, merge
 
 MAX_NESTED_CONJUNCTIONS: Final = 30
-
-
-def shape_conjunction(flattener: Flattener, schema: Schema, pointer: str, name: str) -> Schema:
-    """``allOf``, or a reference with keywords next to it: one type for all that must hold at once."""
-    alone = sole_part(schema)
-    if alone is not None:
-        return bare(flattener.flatten_node(alone, pointer, name))
-    whole = flattener.conjunctions.merge(schema, pointer)
-    if whole is None or len(flattener.open_conjunctions) > MAX_NESTED_CONJUNCTIONS:
-        flattener.notes.enforce("allOf", pointer)
-        return flattener.notes.lose(Loss.CIRCULAR, pointer)
-    if not whole.exact:
-        flattener.notes.enforce("allOf", pointer)
-    flattener.conjunctions.check_keywords(whole.schema, pointer)
-    key = whole.key()
-    if key in flattener.open_conjunctions:
-        # The same schemas, inside themselves: the name of what they are going to be ends it.
-        return refer_back(flattener, flattener.open_conjunctions[key], pointer)
-    if key not in flattener.merged:
-        opens_place = pointer not in flattener.open
-        flattener.open.setdefault(pointer, name)
-        flattener.open_conjunctions[key] = pointer
-        before = flattener.judged
-        flat = flattener.shape(whole.schema, pointer, name)
-        del flattener.open_conjunctions[key]
-        flattener.judged_in[key] = flattener.judged - before
-        flattener.merged[key] = close(flattener, pointer, flat) if opens_place else flat
-    else:
-        flattener.judge_again(key, pointer)
-    return flattener.merged[key]
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# Objects: classes and maps, their properties and values.
-
-
-def shape_object(flattener: Flattener, schema: Schema, pointer: str, name: str) -> Schema:
-    """A map stays in place; an object with properties, or a closed one, becomes a class of its own."""
-    closed = schema_of_extra_properties(schema) is False
-    if not schema.get("properties") and not schema.get("required") and not closed:
-        return build_object(flattener, schema, pointer, name)
-    name = flattener.classes[pointer] = flattener.claim_name(name, pointer)
-    if isinstance(schema.get("title"), str):
-        flattener.hints[name] = NameHint(titles=(schema["title"],))
-    flattener.objects[name] = {"type": "object"}
-    flattener.building.add(name)
-    flattener.objects[name] = build_object(flattener, schema, pointer, name)
-    flattener.building.discard(name)
-    return {"$ref": f"#/$defs/{name}"}
-
-
-def build_object(flattener: Flattener, schema: Schema, pointer: str, name: str) -> Schema:
-    flat: Schema = {"type": "object"}
-    properties = schema.get("properties", {})
-    if not isinstance(properties, dict):
-        return flattener.notes.problem("'properties' must be an object", f"{pointer}/properties")
-    required = required_names(schema, properties, pointer, flattener.notes)
-    # A name that is required and not declared may hold anything, but is still required.
-    properties = {**properties, **{key: True for key in required if key not in properties}}
-    if properties:
-        flat["properties"] = {
-            key: _flatten_property(flattener, value, f"{pointer}/properties/{escape_key(key)}", name, key)
-            for key, value in properties.items()
-        }
-    flat["required"] = required
-    report_open_patterns(schema, pointer, flattener.notes)
-    extra = schema_of_extra_properties(schema)
-    flat["additionalProperties"] = (
-        extra
-        if isinstance(extra, bool)
-        else flatten_inner(flattener, extra, f"{pointer}/additionalProperties", f"{name}Value")
-    )
-    if isinstance(schema.get("description"), str):
-        flat["description"] = schema["description"]
-    return flat
-
-
-def flatten_inner(flattener: Flattener, schema: object, pointer: str, name: str) -> Schema:
-    """The schema of an item of an array, or of a value of a map."""
-    judged = flattener.judged
-    flat = flattener.flatten_node(schema, pointer, name, nested=True)
-    flattener.judged = judged  # what is inside judges other values
-    return bare(flat)
-
-
-def _flatten_property(flattener: Flattener, schema: object, pointer: str, name: str, key: str) -> Schema:
-    judged = flattener.judged
-    flat = flattener.flatten_node(schema, pointer, name + python_names.camel(key))
-    flattener.judged = judged
-    if isinstance(schema, dict) and DECLARED_BY_SOME in schema:
-        flattener.notes.lose(Loss.OTHER_BRANCHES, schema[DECLARED_BY_SOME], repr(key))
-        flat[DECLARED_BY_SOME] = True
-    return flat
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# ``$ref``: what it leads to is made once.
-
-
-def shape_reference(flattener: Flattener, schema: Schema, pointer: str, name: str) -> Schema:
-    has_siblings = any(word in ASSERTIONS and word != "$ref" for word in schema)
-    if has_siblings and not flattener.references.ignores_siblings:
-        return shape_conjunction(flattener, schema, pointer, name)
-    target = flattener.conjunctions.find(schema["$ref"], f"{pointer}/$ref")
-    if target is None:
-        return flattener.notes.lose(Loss.UNKNOWN_REFERENCE, pointer)
-    place = target.pointer
-    if place in flattener.open or place == "":
-        return refer_back(flattener, place, pointer)
-    if place not in flattener.definitions:
-        before = flattener.judged
-        own_name = flattener.open[place] = flattener.name + python_names.camel(place.rpartition("/")[2])
-        flat = close(flattener, place, flattener.flatten_node(target.schema, place, own_name))
-        flattener.definitions[place] = flattener.name_union(flat, place, own_name)
-        _note_definition(flattener, place)
-        flattener.judged_in[place] = flattener.judged - before
-    else:
-        flattener.judge_again(place, pointer)
-    found = bare(flattener.definitions[place])
-    flattener.notes.step(pointer, size(found))
-    return found
-
-
-def _note_definition(flattener: Flattener, place: str) -> None:
-    """Notes what the author called the type that a reference leads to, if that is one type."""
-    name = sole_name(flattener.definitions[place])
-    *_, keyword, key = ["", *split_pointer(place)]
-    if name is not None and keyword in ("$defs", "definitions", "schemas"):
-        flattener.hints[name] = flattener.hints.get(name, NameHint()) | NameHint(definitions=(key,))
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# ``type``: one type, or a union of several.
-
-FORMATTED: Final = ("string", "integer", "number")
-"""The types whose ``format`` is kept, for docstrings and for rich types."""
-
-
-def shape_types(flattener: Flattener, schema: Schema, pointer: str, name: str) -> Schema:
-    types = types_of(schema)
-    if types is None or any(one not in TYPES for one in types):
-        return flattener.notes.problem(unknown_type(types or ()), f"{pointer}/type")
-    if not types:
-        flattener.notes.finding("no value is valid: no type is left", pointer)
-        flattener.notes.enforce("type", pointer)
-        return flattener.notes.lose(Loss.NEVER_VALID, pointer, is_reported=True)
-    types = [one for one in dict.fromkeys(types) if not (one == "integer" and "number" in types)]
-    flattener.types[pointer] = types
-    several = sum(one != "null" for one in types) > 1
-    flat = [
-        _shape_type(
-            flattener, one, schema, pointer, name + python_names.camel(one) if several else name, nested=len(types) > 1
-        )
-        for one in types
-    ]
-    return flat[0] if len(flat) == 1 else {"anyOf": flat}
-
-
-def _shape_type(flattener: Flattener, one: str, schema: Schema, pointer: str, name: str, *, nested: bool) -> Schema:
-    if one == "object":
-        return shape_object(flattener, schema, pointer, name)
-    flat: Schema = {"type": one, **typed_limits(one, schema, pointer, flattener.notes)}
-    if one in FORMATTED and isinstance(schema.get("format"), str):
-        flat["format"] = schema["format"]
-    items = schema_of_items(schema, pointer, flattener.notes) if one == "array" else None
-    if items is not None:
-        flat["items"] = flatten_inner(flattener, items, f"{pointer}/items", f"{name}Item")
-    return flattener.add_alias(flat, pointer, name) if nested and carries_limits(flat) else flat
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# ``anyOf`` and ``oneOf``, with what is next to them.
-
 MAX_BRANCHES: Final = 500
-"""A union of more branches is left to the validator as a whole: its type would be of no use."""
-
-
-def shape_union(flattener: Flattener, schema: Schema, pointer: str, name: str) -> Schema:
-    word = next(word for word in UNIONS if word in schema)
-    branches = schema[word]
-    if not isinstance(branches, list) or not branches:
-        return flattener.notes.problem(f"{word!r} must be a list with at least one schema", f"{pointer}/{word}")
-    siblings = {key: value for key, value in schema.items() if key in ASSERTIONS and key != word}
-    if not siblings:
-        return _shape_branches(flattener, branches, word, pointer, name)
-    # The keywords next to a union hold for each of its branches.
-    if flattener.conjunctions.have_types(siblings, branches, f"{pointer}/{word}"):
-        return _shape_branches(flattener, branches, word, pointer, name, siblings)
-    if takes_only_objects(siblings):
-        whole = flattener.conjunctions.as_object(Conjunction(schema, False), pointer)
-        return shape_types(flattener, whole.schema, pointer, name)
-    flattener.notes.enforce(word, pointer)
-    return flattener.shape({key: value for key, value in schema.items() if key != word}, pointer, name)
-
-
-def _shape_branches(
-    flattener: Flattener, branches: list[object], word: str, pointer: str, name: str, siblings: Schema | None = None
-) -> Schema:
-    """A union; ``siblings`` hold for each of its branches."""
-    if len(branches) > MAX_BRANCHES:
-        flattener.notes.enforce(word, pointer)
-        return flattener.notes.lose(Loss.TOO_MANY_BRANCHES, pointer)
-    flat = []
-    for i, branch in enumerate(branches):
-        place = f"{pointer}/{word}/{i}"
-        whole = branch if siblings is None else flattener.conjunctions.with_siblings(branch, siblings, place)
-        if whole is not None:
-            flattener.judged += 1
-            flat.append(bare(flattener.flatten_node(whole, place, f"{name}Option{i + 1}", nested=True)))
-    if word == "oneOf" and not exclude_each_other(flat, flattener.lookup):
-        flattener.notes.enforce("oneOf", pointer)
-    if not flat:
-        flattener.notes.enforce(word, pointer)
-        return flattener.notes.lose(Loss.NEVER_VALID, pointer)
-    if {} in flat:
-        return flattener.notes.lose(Loss.OPEN_BRANCH, pointer, repr(word)) if any(flat) else {}
-    if size({"anyOf": flat}) > 2 * MAX_BRANCHES:
-        flattener.notes.enforce(word, pointer)
-        return flattener.notes.lose(Loss.TOO_MANY_BRANCHES, pointer)
-    return flat[0] if len(flat) == 1 else {"anyOf": flat}
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# Flattens one schema: what is known of it so far, and the path of each node.
-#
-# The path of one node: ``flatten_node`` -> ``shape`` (the table ``_SHAPES`` says by which keyword) -> one of the
-# ``shape_...`` functions -> ``flatten_node`` for each schema inside -> a name for what needs one -> ``add_default``.
-
+"""A union with more branches is left to the validator: its type would be of no use."""
 STEPS_OF_A_CLASS: Final = 30
-"""What writing a class costs datamodel-code-generator, as a number of our own steps."""
+"""What writing a class costs datamodel-code-generator, in steps of ours."""
 
-
-class Flattener:
-    """Flattens one schema; mistakes are gathered instead of raised, so that one run reports all of them."""
-
-    def __init__(self, root: Schema, name: str, notes: Notes) -> None:
-        self.root = root
-        self.name = name
-        self.notes = notes
-        self.references = References(root)
-        self.conjunctions = Conjunctions(self.references, notes)
-        # What was made: classes, other named types, and what references lead to, by place.
-        self.objects: dict[str, Schema] = {}
-        self.aliases: dict[str, Schema] = {}
-        self.definitions: dict[str, Schema] = {}
-        self.hints: dict[str, NameHint] = {}
-        self.merged: dict[str, Schema] = {}
-        # How many branches judge one value, so far, and in each conjunction and definition that was made.
-        self.judged = 0
-        self.judged_in: dict[str, int] = {}
-        # Places that are not classes and were referred to while they were open: the alias of each.
-        self.recursive: dict[str, str] = {}
-        # What is being made: places that may be referred to, with their names; conjunctions, with their places; classes.
-        self.open: dict[str, str] = {}
-        self.open_conjunctions: dict[str, str] = {}
-        self.building: set[str] = set()
-        # What is known of a place: its name, its class and its types.
-        self.places: dict[str, str] = {}
-        self.classes: dict[str, str] = {}
-        self.types: dict[str, list[str]] = {}
-        self.root_is_class = False
-        self.root_takes_only_objects = False
-
-    # -- the root ----------------------------------------------------------------------------------------------------
-
-    def flatten_root(self, *, is_input: bool) -> Schema:
-        whole = self.conjunctions.merge(self.root, "") or Conjunction({}, False)
-        if not is_input and not takes_only_objects(whole.schema):
-            self.open[""] = self.name
-            return close(self, "", self.flatten_node(self.root, "", self.name))
-        types = types_of(whole.schema)
-        if types is not None and "object" not in types:
-            self.notes.problem("the arguments of a tool are an object, but this schema accepts no object", "")
-        self.root_is_class = True
-        self.root_takes_only_objects = types == ["object"]
-        self.building.add(self.name)
-        self.conjunctions.check_keywords({**whole.schema, **self.root}, "")
-        if not whole.exact:
-            self.notes.enforce("allOf" if "allOf" in self.root else "$ref", "")
-        return build_object(self, self.conjunctions.as_object(whole, "").schema, "", self.name)
-
-    # -- one node ----------------------------------------------------------------------------------------------------
-
-    def flatten_node(self, schema: object, pointer: str, name: str, *, nested: bool = False) -> Schema:
-        """``schema`` made flat; ``name`` is what an object found here will be called."""
-        if schema is True:
-            return {}
-        if schema is False:
-            self.notes.enforce("false", pointer)
-            return self.notes.lose(Loss.NEVER_VALID, pointer)
-        if not isinstance(schema, dict):
-            return self.notes.problem("a schema must be an object, true or false", pointer)
-        self.notes.step(pointer)
-        self.conjunctions.check_keywords(schema, pointer)
-        flat = self.shape(schema, pointer, name)
-        if nested and carries_limits(flat):
-            flat = self.add_alias(flat, pointer, name)
-        elif nested:
-            flat = self.name_union(flat, pointer, name)
-        return self.add_default(flat, schema, pointer)
-
-    def shape(self, schema: Schema, pointer: str, name: str) -> Schema:
-        """The flat form of a schema, without its default: the first of these keywords decides."""
-        for word, shape in _SHAPES.items():
-            if word in schema:
-                return shape(self, schema, pointer, name)
-        saying = [word for word in schema if word in ASSERTIONS and (word not in ENFORCED or has_effect(word, schema))]
-        for word in saying:
-            if word not in ENFORCED:
-                self.notes.enforce(word, pointer)
-        if not saying:
-            stray = next((word for word, value in schema.items() if is_stray_property(word, value)), None)
-            return {} if stray is None else self.notes.lose(Loss.NOT_A_KEYWORD, pointer, repr(stray))
-        typed = any(word in APPLIES_TO for word in saying)
-        return self.notes.lose(Loss.NO_TYPE if typed else Loss.ONLY_CHECKED, pointer, repr(saying[0]))
-
-    def add_default(self, flat: Schema, schema: Schema, pointer: str) -> Schema:
-        described = (
-            {**flat, "description": schema["description"]} if isinstance(schema.get("description"), str) else flat
-        )
-        if "default" not in schema:
-            return described
-        default, place = schema["default"], f"{pointer}/default"
-        known = len(self.notes.problems) or accepts(flat, default, self.lookup)
-        if not known or self.notes.enforced and not is_valid(schema, self.root, default):
-            self.notes.finding("'default' is not valid for its own schema and is ignored", place)
-            return described
-        if isinstance(default, dict | list) and self.building & self.needed_classes(flat):
-            self.notes.finding("a 'default' that contains its own object never ends and is ignored", place)
-            return described
-        return (
-            described if self.notes.problems else {**described, "default": settle_default(flat, default, self.lookup)}
-        )
-
-    def needed_classes(self, flat: Schema) -> set[str]:
-        """The names of all objects that a node's type needs."""
-        found: set[str] = set()
-        pending: list[object] = [flat]
-        while pending:
-            node = pending.pop()
-            if not isinstance(node, dict):
-                continue
-            if "$ref" in node and (name := node["$ref"].rpartition("/")[2]) not in found:
-                found.add(name)
-                pending.append(self.lookup(node["$ref"]))
-            pending += [node.get("items"), node.get("additionalProperties"), *node.get("anyOf", ())]
-            pending += node.get("properties", {}).values()
-        return found
-
-    def lookup(self, ref: str) -> Schema | None:
-        name = ref.rpartition("/")[2]
-        self.notes.step("")
-        if name == self.name:
-            return {"type": "object"}
-        return self.objects.get(name) or self.aliases.get(name)
-
-    def judge_again(self, key: str, pointer: str) -> None:
-        """Counts the branches of what was made before: its type is made once, but the validator judges it each time."""
-        self.judged += self.judged_in[key]
-        if self.judged > MAX_STEPS:
-            self.notes.step(pointer, self.judged)
-
-    # -- names -------------------------------------------------------------------------------------------------------
-
-    def add_alias(self, flat: Schema, pointer: str, name: str) -> Schema:
-        name = self.claim_name(name, pointer)
-        self.aliases[name] = flat
-        return {"$ref": f"#/$defs/{name}"}
-
-    def name_union(self, flat: Schema, pointer: str, name: str) -> Schema:
-        """A union of classes inside another type gets a name, by which its tag can be shown; any other node stays."""
-        branches = [branch for branch in flat.get("anyOf", ()) if branch != {"type": "null"}]
-        targets = [branch.get("$ref", "").rpartition("/")[2] for branch in branches]
-        if len(branches) < 2 or not all(target in self.objects for target in targets):
-            return flat
-        name = name if self.places.get(name, pointer) == pointer else f"{name}Union"
-        alias = self.add_alias({"anyOf": branches}, pointer, name)
-        about = {word: flat[word] for word in OF_ITS_PLACE if word in flat}
-        return about | (alias if len(branches) == len(flat["anyOf"]) else {"anyOf": [alias, {"type": "null"}]})
-
-    def claim_name(self, name: str, pointer: str) -> str:
-        """The name, with a digest of the place if another place of this tool has it already."""
-        self.notes.step(pointer, STEPS_OF_A_CLASS)
-        if name == self.name:
-            # That is the class around this one, such as the model of a value that is an object or null.
-            name = f"{name}Root"
-        if self.places.setdefault(name, pointer) == pointer:
-            return name
-        return f"{name}X{python_names.digest(pointer)}"
-
-
-def _shape_values(flattener: Flattener, schema: Schema, pointer: str, name: str) -> Schema:
-    return flat_enum(schema, pointer, flattener.notes)
-
-
-_SHAPES: Final[dict[str, Callable[[Flattener, Schema, str, str], Schema]]] = {
-    "$ref": shape_reference,
-    "enum": _shape_values,
-    "const": _shape_values,
-    "allOf": shape_conjunction,
-    "anyOf": shape_union,
-    "oneOf": shape_union,
-    "type": shape_types,
-}
+_OF_ITS_PLACE: Final = ("default", "description")
+"""The keywords of a flat node that describe the place where it is used."""
+_FORMATTED: Final = ("string", "integer", "number")
+"""The types whose ``format`` is kept, for docstrings and for rich types."""
 
 
 def flatten(
@@ -552,21 +84,11 @@ def flatten(
     """The document for ``schema`` with classes named ``name``, ``name + word``; and its mistakes with their pointers.
 
     Arguments are always an object, so the root of an input becomes one class, however its schema is put together.
-    With ``rich_formats``, texts of a known format have a type of their own; else a format is only a word.
+    With ``rich_formats``, texts of a known format have a type of their own; without, a format is only a word.
     """
-    notes = Notes()
-    written = schema
+    notes, written = Notes(), schema
     schema = mend(schema, notes)
-    flattener = Flattener(schema, name, notes)
-    root: Schema = {"type": "object"}
-    try:
-        root = flattener.flatten_root(is_input=is_input)
-    except RecursionError:
-        notes.problem("its references are nested too deeply to be followed; use fewer of them", "")
-    except TooManySteps:
-        assert notes.problems
-    document = Document(name, root, flattener.objects, flattener.aliases, set(flattener.recursive.values()))
-    document.hints = flattener.hints
+    document = _Flattener(schema, name, notes).make_document(is_input=is_input)
     simplify(document, RICH if rich_formats else ())
     if not notes.problems:
         document = name_types(share_equal_types(document))
@@ -574,16 +96,15 @@ def flatten(
     document.losses = list(dict.fromkeys((loss, _existing(pointer, written)) for loss, pointer in notes.losses))
     if rich_formats:
         document = with_rich_types(document)
-    problems = flattener.notes.problems
-    if flattener.notes.enforced and not problems:
-        mistake = mistake_in(schema)
-        if mistake is None:
-            document.enforced = enforced_text(schema)
-        else:
-            word, pointer = flattener.notes.enforced[0]
-            general = f"{word!r} is checked at run time, but the validator refuses this schema: {mistake}"
-            problems = usual_mistakes(schema) or [(general, pointer)]
-    return document, problems
+    if not notes.enforced or notes.problems:
+        return document, notes.problems
+    mistake = mistake_in(schema)
+    if mistake is None:
+        document.enforced = enforced_text(schema)
+        return document, []
+    word, pointer = notes.enforced[0]
+    general = f"{word!r} is checked at run time, but the validator refuses this schema: {mistake}"
+    return document, usual_mistakes(schema) or [(general, pointer)]
 
 
 def _existing(pointer: str, schema: object) -> str:
@@ -591,3 +112,741 @@ def _existing(pointer: str, schema: object) -> str:
     keys = split_pointer(pointer)
     _, count = find_at(schema, keys)
     return "".join(f"/{escape_key(key)}" for key in keys[:count])
+
+
+class _Flattener:
+    """Flattens one schema. Mistakes are collected in ``notes``, so that one run reports all of them.
+
+    One node's path: ``_flatten`` -> ``_shape``, which goes by the keyword that decides -> ``_flatten`` for each schema
+    inside -> a name for what needs one -> ``_with_default``.
+    """
+
+    def __init__(self, root: Schema, name: str, notes: Notes) -> None:
+        self._root = root
+        self._name = name
+        self._notes = notes
+        self._references = References(root)
+        self._conjunctions = _Conjunctions(self._references, notes)
+        # Finished: classes, other named types, what references lead to, by place, and conjunctions, by key.
+        self._objects: dict[str, Schema] = {}
+        self._aliases: dict[str, Schema] = {}
+        self._hints: dict[str, NameHint] = {}
+        self._definitions: dict[str, Schema] = {}
+        self._merged: dict[str, Schema] = {}
+        # In the making: places that may be referred to, with their names; conjunctions, with their places; classes.
+        self._open: dict[str, str] = {}
+        self._open_conjunctions: dict[str, str] = {}
+        self._building: set[str] = set()
+        # The aliases of places that are no classes and were referred to while they were open.
+        self._recursive: dict[str, str] = {}
+        # By place: the class and the types there; and by name, its place.
+        self._classes: dict[str, str] = {}
+        self._types: dict[str, list[str]] = {}
+        self._places: dict[str, str] = {}
+        # How many branches judge one value: so far, and in each finished conjunction and definition.
+        self._judged = 0
+        self._judged_in: dict[str, int] = {}
+        self._root_is_class = False
+        self._root_takes_only_objects = False
+
+    # -- the root ----------------------------------------------------------------------------------------------------
+
+    def make_document(self, *, is_input: bool) -> Document:
+        root: Schema = {"type": "object"}
+        try:
+            root = self._flatten_root(is_input=is_input)
+        except RecursionError:
+            self._notes.problem("its references are nested too deeply to be followed; use fewer of them", "")
+        except TooManySteps:
+            assert self._notes.problems
+        recursive = set(self._recursive.values())
+        return Document(self._name, root, self._objects, self._aliases, recursive, hints=self._hints)
+
+    def _flatten_root(self, *, is_input: bool) -> Schema:
+        whole = self._conjunctions.merge(self._root, "") or _Conjunction({}, False)
+        if not is_input and not _takes_only_objects(whole.schema):
+            self._open[""] = self._name
+            return self._close("", self._flatten(self._root, "", self._name))
+        types = types_of(whole.schema)
+        if types is not None and "object" not in types:
+            self._notes.problem("the arguments of a tool are an object, but this schema accepts no object", "")
+        self._root_is_class = True
+        self._root_takes_only_objects = types == ["object"]
+        self._building.add(self._name)
+        self._conjunctions.check_keywords({**whole.schema, **self._root}, "")
+        if not whole.exact:
+            self._notes.enforce("allOf" if "allOf" in self._root else "$ref", "")
+        return self._fill_object(self._conjunctions.as_object(whole, "").schema, "", self._name)
+
+    # -- one node ----------------------------------------------------------------------------------------------------
+
+    def _flatten(self, schema: object, pointer: str, name: str, *, nested: bool = False) -> Schema:
+        """``schema`` made flat; ``name`` is what an object found here will be called."""
+        if schema is True:
+            return {}
+        if schema is False:
+            self._notes.enforce("false", pointer)
+            return self._notes.lose(Loss.NEVER_VALID, pointer)
+        if not isinstance(schema, dict):
+            return self._notes.problem("a schema must be an object, true or false", pointer)
+        self._notes.step(pointer)
+        self._conjunctions.check_keywords(schema, pointer)
+        flat = self._shape(schema, pointer, name)
+        if nested and _carries_limits(flat):
+            flat = self._add_alias(flat, pointer, name)
+        elif nested:
+            flat = self._name_union(flat, pointer, name)
+        return self._with_default(flat, schema, pointer)
+
+    def _flatten_inner(self, schema: object, pointer: str, name: str) -> Schema:
+        """The schema of an item of an array, or of a value of a map."""
+        judged = self._judged
+        flat = self._flatten(schema, pointer, name, nested=True)
+        self._judged = judged  # what is inside judges other values
+        return _bare(flat)
+
+    def _shape(self, schema: Schema, pointer: str, name: str) -> Schema:
+        """The flat form of a schema, without its default. The first of these keywords decides."""
+        if "$ref" in schema:
+            return self._shape_reference(schema, pointer, name)
+        if "enum" in schema or "const" in schema:
+            return flat_values(schema, pointer, self._notes)
+        if "allOf" in schema:
+            return self._shape_conjunction(schema, pointer, name)
+        if "anyOf" in schema or "oneOf" in schema:
+            return self._shape_union(schema, pointer, name)
+        if "type" in schema:
+            return self._shape_types(schema, pointer, name)
+        saying = [word for word in schema if word in ASSERTIONS and (word not in ENFORCED or has_effect(word, schema))]
+        for word in saying:
+            if word not in ENFORCED:
+                self._notes.enforce(word, pointer)
+        if not saying:
+            stray = next((word for word, value in schema.items() if is_stray_property(word, value)), None)
+            return {} if stray is None else self._notes.lose(Loss.NOT_A_KEYWORD, pointer, repr(stray))
+        typed = any(word in APPLIES_TO for word in saying)
+        return self._notes.lose(Loss.NO_TYPE if typed else Loss.ONLY_CHECKED, pointer, repr(saying[0]))
+
+    # -- ``$ref``: its target is made once ---------------------------------------------------------------------------
+
+    def _shape_reference(self, schema: Schema, pointer: str, name: str) -> Schema:
+        has_siblings = any(word in ASSERTIONS and word != "$ref" for word in schema)
+        if has_siblings and not self._references.ignores_siblings:
+            return self._shape_conjunction(schema, pointer, name)
+        target = self._conjunctions.find(schema["$ref"], f"{pointer}/$ref")
+        if target is None:
+            return self._notes.lose(Loss.UNKNOWN_REFERENCE, pointer)
+        place = target.pointer
+        if place in self._open or place == "":
+            return self._refer_back(place, pointer)
+        if place in self._definitions:
+            self._judge_again(place, pointer)
+        else:
+            before = self._judged
+            own_name = self._open[place] = self._name + python_names.camel(place.rpartition("/")[2])
+            flat = self._close(place, self._flatten(target.schema, place, own_name))
+            self._definitions[place] = self._name_union(flat, place, own_name)
+            self._note_definition(place)
+            self._judged_in[place] = self._judged - before
+        found = _bare(self._definitions[place])
+        self._notes.step(pointer, _size(found))
+        return found
+
+    def _note_definition(self, place: str) -> None:
+        """Notes the author's name for the type that a reference leads to, if that is one type."""
+        name = sole_name(self._definitions[place])
+        *_, keyword, key = ["", *split_pointer(place)]
+        if name is not None and keyword in ("$defs", "definitions", "schemas"):
+            self._hints[name] = self._hints.get(name, NameHint()) | NameHint(definitions=(key,))
+
+    # -- recursion: a reference to what is still in the making ends there, with a name -------------------------------
+
+    def _refer_back(self, place: str, pointer: str) -> Schema:
+        """A reference to an open place: a class has its name already, anything else becomes an alias."""
+        if place == "" and self._root_is_class:
+            if not self._root_takes_only_objects:
+                # Arguments are an object, but what refers to their schema may be anything else.
+                self._notes.enforce("$ref", pointer)
+                return self._notes.lose(Loss.NO_TYPE, pointer, "the root of this schema")
+            return reference_to(self._name)
+        others = [name for name in self._types.get(place, ()) if name != "object"]
+        if place in self._classes and others in ([], ["null"]):
+            itself = reference_to(self._classes[place])
+            return {"anyOf": [itself, NULL]} if others else itself
+        if place not in self._recursive:
+            self._recursive[place] = self._claim_name(self._open[place], place)
+        return reference_to(self._recursive[place])
+
+    def _close(self, place: str, flat: Schema) -> Schema:
+        """Closes an open place. If it was referred to meanwhile, it is an alias."""
+        del self._open[place]
+        if place not in self._recursive:
+            return flat
+        name = self._recursive[place]
+        self._aliases[name] = _bare(flat)
+        if self._is_own_branch(name, flat):
+            self._notes.enforce("$ref", place)
+            self._aliases[name] = self._notes.lose(Loss.CIRCULAR, place)
+        return {**{word: flat[word] for word in _OF_ITS_PLACE if word in flat}, **reference_to(name)}
+
+    def _is_own_branch(self, name: str, flat: Schema) -> bool:
+        """Whether a type is one of its own branches, with no array, map or class in between."""
+        pending, seen = [flat], set[str]()
+        while pending:
+            node = pending.pop()
+            pending += node.get("anyOf", ())
+            target = referred_name(node)
+            if target == name:
+                return True
+            if target in self._aliases and target not in seen:
+                seen.add(target)
+                pending.append(self._aliases[target])
+        return False
+
+    # -- ``allOf``, and ``$ref`` with keywords next to it: one type for all that must hold at once -------------------
+
+    def _shape_conjunction(self, schema: Schema, pointer: str, name: str) -> Schema:
+        alone = _sole_part(schema)
+        if alone is not None:
+            return _bare(self._flatten(alone, pointer, name))
+        whole = self._conjunctions.merge(schema, pointer)
+        if whole is None or len(self._open_conjunctions) > MAX_NESTED_CONJUNCTIONS:
+            self._notes.enforce("allOf", pointer)
+            return self._notes.lose(Loss.CIRCULAR, pointer)
+        if not whole.exact:
+            self._notes.enforce("allOf", pointer)
+        self._conjunctions.check_keywords(whole.schema, pointer)
+        key = whole.key()
+        if key in self._open_conjunctions:
+            # The same schemas, inside themselves: the name of what they are going to be ends it.
+            return self._refer_back(self._open_conjunctions[key], pointer)
+        if key in self._merged:
+            self._judge_again(key, pointer)
+            return self._merged[key]
+        opens_place = pointer not in self._open
+        self._open.setdefault(pointer, name)
+        self._open_conjunctions[key] = pointer
+        before = self._judged
+        flat = self._shape(whole.schema, pointer, name)
+        del self._open_conjunctions[key]
+        self._judged_in[key] = self._judged - before
+        self._merged[key] = self._close(pointer, flat) if opens_place else flat
+        return self._merged[key]
+
+    def _judge_again(self, key: str, pointer: str) -> None:
+        """Counts the branches of a finished type: it is made once, but the validator judges it each time."""
+        self._judged += self._judged_in[key]
+        if self._judged > MAX_STEPS:
+            self._notes.step(pointer, self._judged)
+
+    # -- ``anyOf`` and ``oneOf``, with what is next to them ----------------------------------------------------------
+
+    def _shape_union(self, schema: Schema, pointer: str, name: str) -> Schema:
+        word = next(word for word in UNIONS if word in schema)
+        branches = schema[word]
+        if not isinstance(branches, list) or not branches:
+            return self._notes.problem(f"{word!r} must be a list with at least one schema", f"{pointer}/{word}")
+        siblings = {key: value for key, value in schema.items() if key in ASSERTIONS and key != word}
+        # The keywords next to a union hold for each of its branches.
+        if not siblings or self._conjunctions.have_types(siblings, branches, f"{pointer}/{word}"):
+            return self._shape_branches(branches, word, pointer, name, siblings)
+        if _takes_only_objects(siblings):
+            whole = self._conjunctions.as_object(_Conjunction(schema, False), pointer)
+            return self._shape_types(whole.schema, pointer, name)
+        self._notes.enforce(word, pointer)
+        return self._shape({key: value for key, value in schema.items() if key != word}, pointer, name)
+
+    def _shape_branches(self, branches: list[object], word: str, pointer: str, name: str, siblings: Schema) -> Schema:
+        if len(branches) > MAX_BRANCHES:
+            self._notes.enforce(word, pointer)
+            return self._notes.lose(Loss.TOO_MANY_BRANCHES, pointer)
+        flat = []
+        for i, branch in enumerate(branches):
+            place = f"{pointer}/{word}/{i}"
+            whole = self._conjunctions.with_siblings(branch, siblings, place) if siblings else branch
+            if whole is not None:
+                self._judged += 1
+                flat.append(_bare(self._flatten(whole, place, f"{name}Option{i + 1}", nested=True)))
+        if word == "oneOf" and not exclude_each_other(flat, self._lookup):
+            self._notes.enforce("oneOf", pointer)
+        if not flat:
+            self._notes.enforce(word, pointer)
+            return self._notes.lose(Loss.NEVER_VALID, pointer)
+        if {} in flat:
+            return self._notes.lose(Loss.OPEN_BRANCH, pointer, repr(word)) if any(flat) else {}
+        if _size({"anyOf": flat}) > 2 * MAX_BRANCHES:
+            self._notes.enforce(word, pointer)
+            return self._notes.lose(Loss.TOO_MANY_BRANCHES, pointer)
+        return flat[0] if len(flat) == 1 else {"anyOf": flat}
+
+    # -- ``type``: one, or a union of several ------------------------------------------------------------------------
+
+    def _shape_types(self, schema: Schema, pointer: str, name: str) -> Schema:
+        types = types_of(schema)
+        if types is None or any(one not in TYPES for one in types):
+            return self._notes.problem(unknown_type(types or ()), f"{pointer}/type")
+        if not types:
+            self._notes.finding("no value is valid: no type is left", pointer)
+            self._notes.enforce("type", pointer)
+            return self._notes.lose(Loss.NEVER_VALID, pointer, is_reported=True)
+        types = [one for one in dict.fromkeys(types) if not (one == "integer" and "number" in types)]
+        self._types[pointer] = types
+        if len(types) == 1:
+            return self._shape_type(types[0], schema, pointer, name)
+        several = sum(one != "null" for one in types) > 1
+        flat = []
+        for one in types:
+            own_name = name + python_names.camel(one) if several else name
+            node = self._shape_type(one, schema, pointer, own_name)
+            flat.append(self._add_alias(node, pointer, own_name) if _carries_limits(node) else node)
+        return {"anyOf": flat}
+
+    def _shape_type(self, one: str, schema: Schema, pointer: str, name: str) -> Schema:
+        if one == "object":
+            return self._shape_object(schema, pointer, name)
+        flat: Schema = {"type": one, **typed_limits(one, schema, pointer, self._notes)}
+        if one in _FORMATTED and isinstance(schema.get("format"), str):
+            flat["format"] = schema["format"]
+        items = _schema_of_items(schema, pointer, self._notes) if one == "array" else None
+        if items is not None:
+            flat["items"] = self._flatten_inner(items, f"{pointer}/items", f"{name}Item")
+        return flat
+
+    # -- objects -----------------------------------------------------------------------------------------------------
+
+    def _shape_object(self, schema: Schema, pointer: str, name: str) -> Schema:
+        """A map stays in place; an object with properties, or a closed one, becomes a class of its own."""
+        closed = _schema_of_extra_properties(schema) is False
+        if not schema.get("properties") and not schema.get("required") and not closed:
+            return self._fill_object(schema, pointer, name)
+        name = self._classes[pointer] = self._claim_name(name, pointer)
+        if isinstance(schema.get("title"), str):
+            self._hints[name] = NameHint(titles=(schema["title"],))
+        self._objects[name] = {"type": "object"}
+        self._building.add(name)
+        self._objects[name] = self._fill_object(schema, pointer, name)
+        self._building.discard(name)
+        return reference_to(name)
+
+    def _fill_object(self, schema: Schema, pointer: str, name: str) -> Schema:
+        flat: Schema = {"type": "object"}
+        properties = schema.get("properties", {})
+        if not isinstance(properties, dict):
+            return self._notes.problem("'properties' must be an object", f"{pointer}/properties")
+        required = _required_names(schema, properties, pointer, self._notes)
+        # A name that is required and not declared may hold anything, but is still required.
+        properties = {**properties, **{key: True for key in required if key not in properties}}
+        if properties:
+            flat["properties"] = {
+                key: self._flatten_property(value, f"{pointer}/properties/{escape_key(key)}", name, key)
+                for key, value in properties.items()
+            }
+        flat["required"] = required
+        _report_open_patterns(schema, pointer, self._notes)
+        extra = _schema_of_extra_properties(schema)
+        if not isinstance(extra, bool):
+            extra = self._flatten_inner(extra, f"{pointer}/additionalProperties", f"{name}Value")
+        flat["additionalProperties"] = extra
+        if isinstance(schema.get("description"), str):
+            flat["description"] = schema["description"]
+        return flat
+
+    def _flatten_property(self, schema: object, pointer: str, name: str, key: str) -> Schema:
+        judged = self._judged
+        flat = self._flatten(schema, pointer, name + python_names.camel(key))
+        self._judged = judged
+        if isinstance(schema, dict) and DECLARED_BY_SOME in schema:
+            self._notes.lose(Loss.OTHER_BRANCHES, schema[DECLARED_BY_SOME], repr(key))
+            flat[DECLARED_BY_SOME] = True
+        return flat
+
+    # -- names -------------------------------------------------------------------------------------------------------
+
+    def _add_alias(self, flat: Schema, pointer: str, name: str) -> Schema:
+        name = self._claim_name(name, pointer)
+        self._aliases[name] = flat
+        return reference_to(name)
+
+    def _name_union(self, flat: Schema, pointer: str, name: str) -> Schema:
+        """A union of classes inside another type gets a name, by which its tag can be shown; any other node stays."""
+        branches = [branch for branch in flat.get("anyOf", ()) if branch != NULL]
+        if len(branches) < 2 or not all(referred_name(branch) in self._objects for branch in branches):
+            return flat
+        name = name if self._places.get(name, pointer) == pointer else f"{name}Union"
+        alias = self._add_alias({"anyOf": branches}, pointer, name)
+        about = {word: flat[word] for word in _OF_ITS_PLACE if word in flat}
+        return about | (alias if len(branches) == len(flat["anyOf"]) else {"anyOf": [alias, NULL]})
+
+    def _claim_name(self, name: str, pointer: str) -> str:
+        """The name, with a digest of the place if another place of this tool has it already."""
+        self._notes.step(pointer, STEPS_OF_A_CLASS)
+        if name == self._name:
+            # That is the class around this one, such as the model of a value that is an object or null.
+            name = f"{name}Root"
+        if self._places.setdefault(name, pointer) == pointer:
+            return name
+        return f"{name}X{python_names.digest(pointer)}"
+
+    # -- defaults ----------------------------------------------------------------------------------------------------
+
+    def _with_default(self, flat: Schema, schema: Schema, pointer: str) -> Schema:
+        if isinstance(schema.get("description"), str):
+            flat = {**flat, "description": schema["description"]}
+        if "default" not in schema:
+            return flat
+        default, place = schema["default"], f"{pointer}/default"
+        known = len(self._notes.problems) or accepts(flat, default, self._lookup)
+        if not known or self._notes.enforced and not is_valid(schema, self._root, default):
+            self._notes.finding("'default' is not valid for its own schema and is ignored", place)
+            return flat
+        if isinstance(default, dict | list) and self._building & self._needed_classes(flat):
+            self._notes.finding("a 'default' that contains its own object never ends and is ignored", place)
+            return flat
+        if self._notes.problems:
+            return flat
+        return {**flat, "default": settle_default(flat, default, self._lookup)}
+
+    def _needed_classes(self, flat: Schema) -> set[str]:
+        """The names of all objects that a node's type needs."""
+        found: set[str] = set()
+        pending: list[object] = [flat]
+        while pending:
+            node = pending.pop()
+            if not isinstance(node, dict):
+                continue
+            name = referred_name(node)
+            if name is not None and name not in found:
+                found.add(name)
+                pending.append(self._lookup(node["$ref"]))
+            pending += [node.get("items"), node.get("additionalProperties"), *node.get("anyOf", ())]
+            pending += node.get("properties", {}).values()
+        return found
+
+    def _lookup(self, ref: str) -> Schema | None:
+        """The flat node that a reference leads to; None while it is still in the making."""
+        name = name_of(ref)
+        self._notes.step("")
+        if name == self._name:
+            return {"type": "object"}
+        return self._objects.get(name) or self._aliases.get(name)
+
+
+def _bare(flat: Schema) -> Schema:
+    """A node without the keywords that describe another place."""
+    return {word: value for word, value in flat.items() if word not in _OF_ITS_PLACE}
+
+
+def _size(flat: object) -> int:
+    """How many nodes are in a flat one; a named node counts once, wherever it is named."""
+    if not isinstance(flat, dict):
+        return 0
+    inner = [flat.get("items"), flat.get("additionalProperties"), *flat.get("anyOf", ())]
+    return 1 + sum(map(_size, [*inner, *flat.get("properties", {}).values()]))
+
+
+def _carries_limits(flat: Schema) -> bool:
+    """Whether a node inside another one needs a name of its own: else datamodel-code-generator makes one up."""
+    kind = flat.get("type")
+    return kind not in (None, "object") and any(word in flat for word in LIMITS[kind] if word != "items")
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Schemas that must hold at once, as one schema: references and ``allOf`` merged, unions of objects made one object.
+
+MAX_DISTRIBUTED: Final = 64
+"""Keywords next to a union of more branches are not merged into each of them."""
+
+
+class _Conjunction(NamedTuple):
+    """One schema made of several."""
+
+    schema: Schema
+    exact: bool
+    """Whether it accepts nothing that one of them refuses."""
+
+    def key(self) -> str:
+        """The same text for the same schema, whatever it was made of."""
+        return json.dumps(self.schema, sort_keys=True)
+
+
+class _Conjunctions:
+    """Makes the conjunctions of one document."""
+
+    def __init__(self, references: References, notes: Notes) -> None:
+        self._references = references
+        self._notes = notes
+
+    def merge(self, schema: object, pointer: str) -> _Conjunction | None:
+        """A schema with its references and ``allOf`` merged in; None where they lead in a circle or cannot be typed."""
+        parts = self._parts(schema, pointer)
+        if parts is None or any(part is False for part in parts):
+            return None
+        merged = merge(parts)
+        # What one part calls its own properties or items is another matter in the merged schema.
+        is_typed = len(parts) == 1 or ENFORCED.isdisjoint(merged.schema)
+        return _Conjunction(merged.schema, merged.exact and is_typed)
+
+    def with_siblings(self, branch: object, siblings: Schema, pointer: str) -> object | None:
+        """A branch of a union with the keywords next to it: the branch itself where they add nothing, None for no value."""
+        alone = self._parts(branch, pointer)
+        if alone is not None:
+            both = merge([siblings, *alone])
+            if both.is_empty:
+                return None
+            if both.exact and same_json(both.schema, merge(alone).schema):
+                return branch
+        return {"allOf": [siblings, branch]}
+
+    def _parts(self, schema: object, pointer: str) -> list[Schema | bool] | None:
+        def follow(ref: object, place: str) -> ReferenceTarget:
+            target = self.find(ref, place)
+            if target is None:
+                raise NotMergeable("refers to nothing")
+            return target
+
+        def count_step(place: str, depth: int) -> None:
+            self._notes.step(place)
+
+        try:
+            found = list(conjuncts(schema, self._references, follow, count_step, pointer))
+        except NotMergeable as error:
+            if error.is_mistake:
+                self._notes.problem(str(error), error.pointer)
+            return None
+        return [_drop_place_keywords(part.schema, keep=part.is_of_this_place) for part in found]
+
+    def as_object(self, conjunction: _Conjunction, pointer: str) -> _Conjunction:
+        """A conjunction of objects with its unions merged into its properties; the unions are left to the validator."""
+        schema, exact = conjunction
+        for word in UNIONS:
+            branches = schema.get(word)
+            if isinstance(branches, list):
+                self._notes.enforce(word, pointer)
+                made = {
+                    place: self._branch(branch, place)
+                    for place, branch in (
+                        (f"{pointer}/{word}/{index}", branch) for index, branch in enumerate(branches)
+                    )
+                }
+                objects = {place: found.schema for place, found in made.items() if found is not None}
+                rest = {key: value for key, value in schema.items() if key != word}
+                schema = _loosen(rest, list(objects.values()), list(objects))
+        for word in ("enum", "const"):
+            if word in schema:
+                self._notes.enforce(word, pointer)
+        return _Conjunction(schema, exact)
+
+    def have_types(self, siblings: Schema, branches: list[object], pointer: str) -> bool:
+        """Whether the branches of a union, each with the keywords next to it, are types that differ from each other."""
+        other = next((siblings[word] for word in UNIONS if isinstance(siblings.get(word), list)), [None])
+        if len(branches) * len(other) > MAX_DISTRIBUTED:
+            return False
+        made = [self.merge(branch, f"{pointer}/{index}") for index, branch in enumerate(branches)]
+        return any(whole is not None and _refines(siblings, whole.schema) for whole in made)
+
+    def _branch(self, branch: object, pointer: str) -> _Conjunction | None:
+        """A branch as one object; None for one that takes no object."""
+        whole = self.merge(branch, pointer)
+        if whole is None:
+            return None if branch is False else _Conjunction({}, False)
+        self.check_keywords(whole.schema, pointer)
+        types = types_of(whole.schema)
+        return None if types is not None and "object" not in types else self.as_object(whole, pointer)
+
+    def check_keywords(self, schema: Schema, pointer: str) -> None:
+        """Refuses what is refused, and notes what is left to the validator."""
+        for word in schema:
+            sentence = refusal(word)
+            if sentence is not None:
+                self._notes.problem(f"{word!r} is not supported: {sentence}", join_pointer(pointer, word))
+            if word in ENFORCED and has_effect(word, schema):
+                self._notes.enforce(word, pointer)
+
+    def find(self, ref: object, pointer: str) -> ReferenceTarget | None:
+        """Where a reference leads; None, and a note, for one that types cannot follow."""
+        place = self._references.pointer_of(ref)
+        target = None if place is None else self._references.find(ref)
+        if target is not None:
+            return target
+        if place is not None:
+            self._notes.problem(
+                f"{place!r} does not exist in this schema; define it, or correct the reference", pointer
+            )
+        elif self._references.may_lead_inside(ref):
+            self._notes.enforce("$ref", pointer)
+        else:
+            self._notes.problem(
+                "only references inside this schema are supported, such as '#/$defs/<name>';"
+                " nothing is read from elsewhere",
+                pointer,
+            )
+        return None
+
+
+def _sole_part(schema: Schema) -> object | None:
+    """The one part of an ``allOf`` that can refuse anything, where nothing else does."""
+    branches = schema.get("allOf")
+    if "$ref" in schema or not isinstance(branches, list):
+        return None
+    own = any(word in ASSERTIONS and word != "allOf" for word in schema)
+    saying = [part for part in branches if not isinstance(part, dict) or not ASSERTIONS.isdisjoint(part)]
+    return saying[0] if len(saying) == 1 and not own else None
+
+
+def _drop_place_keywords(part: Schema | bool, *, keep: bool) -> Schema | bool:
+    if keep or isinstance(part, bool):
+        return part
+    return {word: value for word, value in part.items() if word not in ("default", "description", "title")}
+
+
+_OF_VALUES: Final = ("enum", "const", *UNIONS)
+_OF_PARTS: Final = ("items", "additionalProperties")
+
+
+def _refines(siblings: Schema, branch: Schema) -> bool:
+    """Whether a branch says more about the type than the keywords next to its union; both are without references.
+
+    Branches that only require names do not: they would become classes with the same fields.
+
+    >>> _refines({"type": "object"}, {"properties": {"kind": {"const": "a"}}})
+    True
+    >>> _refines({"type": "object"}, {"required": ["a"]})
+    False
+    """
+    named = types_of(branch)
+    if named is not None and not set(named) >= set(types_of(siblings) or TYPES):
+        return True
+    if any(word in branch for word in _OF_VALUES):
+        return True
+    if any(_says_more(siblings.get(word), branch[word]) for word in _OF_PARTS if word in branch):
+        return True
+    known = _named_properties(siblings)
+    return any(_says_more(known.get(name), schema) for name, schema in _named_properties(branch).items())
+
+
+def _says_more(known: object, schema: object) -> bool:
+    return isinstance(schema, dict) and has_assertions(schema) and schema != known
+
+
+def _named_properties(schema: Schema) -> Schema:
+    properties = schema.get("properties")
+    return properties if isinstance(properties, dict) else {}
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The keywords of arrays and objects, in one form whichever draft they come from; and a union of objects as one object.
+
+
+def _takes_only_objects(schema: Schema) -> bool:
+    """Whether a schema takes objects only, and no choice among them."""
+    return types_of(schema) == ["object"] and not any(word in schema for word in (*UNIONS, "enum", "const"))
+
+
+def _schema_of_items(schema: Schema, pointer: str, notes: Notes) -> object | None:
+    """The schema that every item of an array fits, whatever its place; None where none is known."""
+    items, first = schema.get("items"), schema.get("prefixItems")
+    if isinstance(items, list):
+        notes.enforce("items", pointer)
+        first, items = items, schema.get("additionalItems")
+    if not isinstance(first, list):
+        return items
+    if items is None or items is True:
+        if any(map(_says_something, first)):
+            notes.lose(Loss.OPEN_TUPLE, pointer)
+        return None
+    return {"anyOf": [*first, *([items] if items is not False else [])]} if first or items else items
+
+
+def _report_open_patterns(schema: Schema, pointer: str, notes: Notes) -> None:
+    """Notes that patterns say something about properties of which the type says nothing."""
+    patterns = schema.get("patternProperties")
+    saying = any(map(_says_something, patterns.values())) if isinstance(patterns, dict) else False
+    if saying and schema.get("additionalProperties", True) is True:
+        notes.lose(Loss.OPEN_PATTERNS, pointer)
+
+
+def _schema_of_extra_properties(schema: Schema) -> object:
+    """What properties without a name of their own may hold: by their patterns, else by ``additionalProperties``."""
+    extra, patterns = schema.get("additionalProperties", True), schema.get("patternProperties")
+    if not isinstance(patterns, dict) or not patterns or extra is True:
+        return extra
+    return {"anyOf": [*patterns.values(), *([extra] if extra is not False else [])]}
+
+
+def _required_names(schema: Schema, properties: Schema, pointer: str, notes: Notes) -> list[str]:
+    """The required properties, declared or not."""
+    names = schema.get("required", [])
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        notes.problem("'required' must be a list of property names", f"{pointer}/required")
+        return []
+    for name in (name for name in names if name not in properties):
+        notes.finding(
+            f"'required' names {name!r}, which 'properties' does not declare; declare it, or remove it",
+            f"{pointer}/required",
+        )
+        if schema.get("additionalProperties", True) is not True:
+            notes.enforce("additionalProperties", pointer)
+    return list(dict.fromkeys(names))
+
+
+def _loosen(base: Schema, branches: Sequence[Schema], places: Sequence[str]) -> Schema:
+    """One object that takes what ``base`` with any of the branches takes; the union itself is judged at run time.
+
+    The arguments of a tool, which are given as keywords, must be one class.
+
+    A property that an open branch does not declare may hold anything there; its type is what the others declare.
+
+    :param places: the pointers of the branches.
+
+    >>> branches = [{"properties": {"a": {"type": "string"}}, "required": ["a"]}, {"required": ["a"]}]
+    >>> _loosen({"type": "object"}, branches, ["/oneOf/0", "/oneOf/1"])["properties"]
+    {'a': {'type': 'string', 'x-declared-by-some': '/oneOf/0/properties/a'}}
+    """
+    properties = dict(_properties(base))
+    for name in dict.fromkeys(name for branch in branches for name in _properties(branch)):
+        if name in properties and _says_something(properties[name]):
+            continue
+        schemas = [_properties(branch)[name] for branch in branches if name in _properties(branch)]
+        distinct = [schema for index, schema in enumerate(schemas) if schema not in schemas[:index]]
+        declared = distinct[0] if len(distinct) == 1 else {"anyOf": distinct}
+        is_open = any(name not in _properties(branch) and not _is_closed(branch) for branch in branches)
+        if is_open and all(map(_says_something, distinct)):
+            first = next(at for at, branch in zip(places, branches, strict=True) if name in _properties(branch))
+            declared = {**declared, DECLARED_BY_SOME: f"{first}/properties/{escape_key(name)}"}
+        elif is_open:
+            declared = {}
+        properties[name] = {**_as_dict(properties.get(name)), **_as_dict(declared)}
+    always = (
+        [name for name in _required(branches[0]) if all(name in _required(b) for b in branches)] if branches else []
+    )
+    whole = {**base, "type": "object"}
+    if properties:
+        whole["properties"] = properties
+    if always or "required" in base:
+        whole["required"] = list(dict.fromkeys([*_required(base), *always]))
+    if "additionalProperties" not in base and branches and all(map(_is_closed, branches)):
+        whole["additionalProperties"] = False
+    return whole
+
+
+def _says_something(schema: object) -> bool:
+    """Whether a schema can refuse any value."""
+    return schema is False or isinstance(schema, dict) and has_assertions(schema)
+
+
+def _as_dict(schema: object) -> Schema:
+    return schema if isinstance(schema, dict) else {} if schema in (True, None) else {"not": {}}
+
+
+def _is_closed(branch: Schema) -> bool:
+    return branch.get("additionalProperties", True) is False and not branch.get("patternProperties")
+
+
+def _properties(schema: Schema) -> Schema:
+    properties = schema.get("properties")
+    return properties if isinstance(properties, dict) else {}
+
+
+def _required(schema: Schema) -> list[str]:
+    names = schema.get("required", [])
+    return names if isinstance(names, list) else []

@@ -17,310 +17,23 @@ import json
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Final
 
 from toolkit.codegen.package.python_names import singular
-from toolkit.codegen.schema.document import Document, NameHint
+from toolkit.codegen.schema.document import (
+    Document,
+    NameHint,
+    alternatives,
+    map_nodes,
+    reference_to,
+    references,
+    referred_name,
+    sole_name,
+)
 from toolkit.schema.keywords import Schema
-
-# ----------------------------------------------------------------------------------------------------------------------
-# From the texts of a schema to words of a class name. The texts are foreign: whatever they hold, a word is safe.
-
-_MAX_TITLE: Final = 32
-_MAX_TITLE_WORDS: Final = 4
-"""A longer title is a sentence."""
-
-_SAYS_NOTHING: Final = frozenset(
-    {
-        "", "any", "array", "input", "inputs", "item", "items", "model", "object", "output", "outputs", "root", "schema",
-        "string", "type", "value", "values",
-    }
-)  # fmt: skip
-"""Titles and keys of definitions that tell no type from another."""
-
-_MADE_BY_PROGRAMS: Final = re.compile(r"_*(def|definition|model|object|ref|schema|type)?_*\d*")
-
-_NEEDS_CONTEXT: Final = frozenset(
-    {
-        "args", "arguments", "attributes", "config", "data", "details", "from", "info", "input", "items", "meta", "metadata",
-        "object", "options", "output", "parameters", "params", "properties", "settings", "to", "value", "values",
-    }
-)  # fmt: skip
-"""Names of properties that a person would not give to a type without saying what it belongs to."""
-
-_ENDS_NO_NAME: Final = frozenset(
-    {
-        "And", "As", "At", "By", "For", "From", "Id", "In", "Into", "Item", "Of", "On", "Option", "Or", "To", "Value",
-        "With",
-    }
-)  # fmt: skip
-"""Words that no noun ends with: 'created_by' and 'updated_by' are not two kinds of 'by'."""
-
-
-def class_word(text: str) -> str:
-    """A text as part of a class name; empty if no letter or digit is in it. Inner capitals stay.
-
-    >>> [class_word(text) for text in ("read_file", "getHTTP-page", "3d", "größe", "$search", "#")]
-    ['ReadFile', 'GetHTTPPage', '3d', 'Größe', 'Search', '']
-    """
-    words = re.split(r"[\W_]+", unicodedata.normalize("NFKC", text))
-    joined = "".join(word[:1].upper() + word[1:] for word in words)
-    # A few characters count as letters, but may not be in an identifier, or only with another letter before them.
-    is_safe = f"X{joined}X".isidentifier() and unicodedata.normalize("NFKC", f"X{joined}X") == f"X{joined}X"
-    return joined if is_safe else ""
-
-
-def title_word(title: str) -> str:
-    """A title as a class name; empty if it is a sentence, says nothing or is not English.
-
-    >>> [title_word(title) for title in ("Search filter", "object", "The filter that is used to search", "筛选")]
-    ['SearchFilter', '', '', '']
-    """
-    is_name = title.isascii() and len(title) <= _MAX_TITLE and len(title.split()) <= _MAX_TITLE_WORDS
-    word = class_word(title)
-    return word if is_name and word[:1].isalpha() and word.lower() not in _SAYS_NOTHING else ""
-
-
-def definition_words(key: str) -> list[str]:
-    """The key of a definition as words, the last one first; none if a program made it up.
-
-    What comes before the name of a type is a package, unless it is the name of another type.
-
-    >>> [definition_words(key) for key in ("tree-node", "acme.api.v1.Pet", "app__models__User", "Pet.Info", "__schema0")]
-    [['TreeNode'], ['Pet', 'V1', 'Api', 'Acme'], ['User', 'Models', 'App'], ['PetInfo'], []]
-    """
-    if _MADE_BY_PROGRAMS.fullmatch(key.lower()):
-        return []
-    parts = re.split(r"[./:#]|__", key)
-    is_package = len(parts) > 2 or parts[0][:1].islower()
-    words = [class_word(part) for part in parts] if is_package and parts[-1][:1].isupper() else [class_word(key)]
-    return [word for word in reversed(words) if word]
-
-
-def word_of_one(word: str, otherwise: str) -> str:
-    """The word for one of what a property holds many of: its singular, or the word with a suffix.
-
-    >>> word_of_one("Users", "Value"), word_of_one("ByKey", "Value"), word_of_one("", "Item")
-    ('User', 'ByKeyValue', 'Item')
-    """
-    return singular(word) or word + otherwise
-
-
-def common_word(words: Sequence[str]) -> str:
-    """One word for a type that has all of these names: how all of them end, else the first that is a noun.
-
-    >>> common_word(["BillingAddress", "ShippingAddress"]), common_word(["Filters", "Filter"])
-    ('Address', 'Filter')
-    >>> common_word(["CreatedBy", "UpdatedBy"]), common_word(["At", "Start", "End"])
-    ('CreatedBy', 'Start')
-    """
-    if len(set(words)) == 1:
-        return words[0]
-    parts = [split_word(singular(word) or word) for word in words]
-    common: list[str] = []
-    for ends in zip(*(reversed(part) for part in parts), strict=False):
-        if len(set(ends)) > 1:
-            break
-        common.insert(0, ends[0])
-    if common and _is_noun(common[-1]):
-        return "".join(common)
-    return next((word for word, part in zip(words, parts, strict=True) if part and _is_noun(part[-1])), words[0])
-
-
-def _is_noun(word: str) -> bool:
-    """Whether a type may be named by a word, as far as its letters tell."""
-    return word not in _ENDS_NO_NAME and word[0].isupper() and len(word) > 1
-
-
-def needs_context(word: str) -> bool:
-    """Whether a word alone does not say what it names."""
-    return word.lower() in _NEEDS_CONTEXT
-
-
-def without_overlap(word: str, before: str) -> str:
-    """A word without its beginning, if that is how the name before it ends.
-
-    >>> without_overlap("LendBookRequest", "LendBook"), without_overlap("BookRequest", "LendBook")
-    ('Request', 'Request')
-    >>> without_overlap("LendBookItem", "LendBook"), without_overlap("Bookmark", "LendBook")
-    ('LendBookItem', 'Bookmark')
-    """
-    words, parts = split_word(before), split_word(word)
-    for shared in range(min(len(words), len(parts) - 1), 0, -1):
-        rest = "".join(parts[shared:])
-        if words[-shared:] == parts[:shared] and rest[0].isupper() and rest.lower() not in _SAYS_NOTHING:
-            return rest
-    return word
-
-
-def split_word(word: str) -> list[str]:
-    """The words that a word is made of.
-
-    >>> split_word("GetHTTPPage2")
-    ['Get', 'HTTP', 'Page2']
-    """
-    return re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[^A-Z]+", word)
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# The nodes of a flat schema: what is inside them, and which named types they refer to.
-
-_PREFIX: Final = "#/$defs/"
-
-
-def reference_to(name: str) -> Schema:
-    """The node that stands for a named type."""
-    return {"$ref": f"{_PREFIX}{name}"}
-
-
-def referred_name(node: Schema) -> str | None:
-    """The name of the type that a node stands for; None if it is no reference."""
-    ref = node.get("$ref")
-    return ref.removeprefix(_PREFIX) if isinstance(ref, str) else None
-
-
-def is_null(node: Schema) -> bool:
-    return node.get("type") == "null" or node.get("enum") == [None]
-
-
-def alternatives(node: Schema) -> list[Schema]:
-    """The branches of a union that are not null; any other node is its only alternative."""
-    return [branch for branch in node["anyOf"] if not is_null(branch)] if "anyOf" in node else [node]
-
-
-def sole_name(node: Schema) -> str | None:
-    """The type that a node stands for, alone or next to null."""
-    rest = alternatives(node)
-    return referred_name(rest[0]) if len(rest) == 1 else None
-
-
-def map_nodes(node: Schema, change: Callable[[Schema], Schema]) -> Schema:
-    """A copy of a node: first what is inside it is changed, then the node itself."""
-    copy = dict(node)
-    for word in ("items", "additionalProperties"):
-        if isinstance(node.get(word), dict):
-            copy[word] = map_nodes(node[word], change)
-    if "properties" in node:
-        copy["properties"] = {key: map_nodes(value, change) for key, value in node["properties"].items()}
-    if "anyOf" in node:
-        copy["anyOf"] = [map_nodes(branch, change) for branch in node["anyOf"]]
-    return change(copy)
-
-
-def references(node: Schema) -> Iterator[str]:
-    """The names that a node refers to, in their order; a name may come several times."""
-    name = referred_name(node)
-    if name is not None:
-        yield name
-    inner = [node.get("items"), node.get("additionalProperties"), *node.get("anyOf", ())]
-    for part in (*inner, *node.get("properties", {}).values()):
-        if isinstance(part, dict):
-            yield from references(part)
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# A document with other names for its types.
-
-
-def rename_types(document: Document, names: Mapping[str, str]) -> Document:
-    """The document with these names. Of types that get one name, the first stays; types without a name are left out."""
-    hints: dict[str, NameHint] = {}
-    for name, new in names.items():
-        hints[new] = hints.get(new, NameHint()) | document.hints.get(name, NameHint())
-    return replace(
-        document,
-        root=_renamed(document.root, names),
-        objects=_all_renamed(document.objects, names),
-        aliases=_all_renamed(document.aliases, names),
-        recursive={names[name] for name in document.recursive if name in names},
-        hints=hints,
-    )
-
-
-def _all_renamed(types: Mapping[str, Schema], names: Mapping[str, str]) -> dict[str, Schema]:
-    found: dict[str, Schema] = {}
-    for name, node in types.items():
-        if name in names and names[name] not in found:
-            found[names[name]] = _renamed(node, names)
-    return found
-
-
-def _renamed(node: Schema, names: Mapping[str, str]) -> Schema:
-    def change(inner: Schema) -> Schema:
-        name = referred_name(inner)
-        if name is not None:
-            return {**inner, **reference_to(names.get(name, name))}
-        return _without_repetition(inner) if "anyOf" in inner else inner
-
-    return map_nodes(node, change)
-
-
-def _without_repetition(union: Schema) -> Schema:
-    """A union with each of its branches once: two of them may have become one type."""
-    branches = [branch for index, branch in enumerate(union["anyOf"]) if branch not in union["anyOf"][:index]]
-    rest = {word: value for word, value in union.items() if word != "anyOf"}
-    return {**rest, **(branches[0] if len(branches) == 1 else {"anyOf": branches})}
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# What tells the objects of a union apart: a constant, or a property that only one of them has.
-
-_MAX_TAG: Final = 40
-"""A longer constant is not a tag."""
-
-
-def tags(objects: Mapping[str, Schema]) -> dict[str, str]:
-    """By name, the word for the constant that an object has and no other object of the union, if there is one.
-
-    >>> put = {"properties": {"op": {"enum": ["put"]}, "v": {"enum": ["one"]}}}
-    >>> drop = {"properties": {"op": {"enum": ["drop_all"]}, "v": {"enum": ["one"]}}}
-    >>> tags({"A": put, "B": drop, "C": {"properties": {"op": {"type": "string"}}}})
-    {'A': 'Put', 'B': 'DropAll'}
-    """
-    constants = {name: _constants(node) for name, node in objects.items()}
-    keys = Counter(key for own in constants.values() for key in own)
-    words = Counter(pair for own in constants.values() for pair in own.items())
-    found = {}
-    for name, own in constants.items():
-        # The constant that most of them have says what they are; another one may be a detail of one of them.
-        for key in sorted(own, key=lambda key: -keys[key]):
-            if words[key, own[key]] == 1:
-                found[name] = own[key]
-                break
-    return found
-
-
-def own_properties(objects: Mapping[str, Schema]) -> dict[str, str]:
-    """By name, the word for a property that an object has and no other object of the union, a required one if possible.
-
-    >>> at_line, at_position = {"properties": {"path": {}, "line": {}}}, {"properties": {"path": {}, "position": {}}}
-    >>> own_properties({"A": at_line, "B": at_position, "C": {"properties": {"path": {}}}})
-    {'A': 'Line', 'B': 'Position'}
-    """
-    keys = Counter(key for node in objects.values() for key in node.get("properties", {}))
-    found = {}
-    for name, node in objects.items():
-        required = set(node.get("required", ()))
-        own = [key for key in node.get("properties", {}) if keys[key] == 1 and class_word(key)]
-        if own:
-            found[name] = class_word(min(own, key=lambda key: key not in required))
-    return found
-
-
-def _constants(node: Schema) -> dict[str, str]:
-    """The words for the properties that have one possible value, a text."""
-    found = {}
-    for key, value in node.get("properties", {}).items():
-        values = value.get("enum", ())
-        if len(values) == 1 and isinstance(values[0], str) and values[0].isascii() and len(values[0]) <= _MAX_TAG:
-            word = class_word(values[0])
-            if word and not word.isdigit():
-                found[key] = word
-    return found
-
 
 MAX_NAME: Final = 60
 """Words of the places around a type make its name no longer than this, if that can be avoided."""
@@ -521,6 +234,246 @@ class _Names:
 def _is_normal(name: str) -> bool:
     """Whether Python reads the name as it is written: letters of two words may combine."""
     return name.isascii() or unicodedata.normalize("NFKC", name) == name
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# From a schema's texts to words of a class name. The texts are foreign: whatever they hold, a word is safe.
+
+_MAX_TITLE: Final = 32
+_MAX_TITLE_WORDS: Final = 4
+"""A longer title is a sentence."""
+
+_SAYS_NOTHING: Final = frozenset(
+    {
+        "", "any", "array", "input", "inputs", "item", "items", "model", "object", "output", "outputs", "root", "schema",
+        "string", "type", "value", "values",
+    }
+)  # fmt: skip
+"""Titles and keys of definitions that tell no type from another."""
+
+_MADE_BY_PROGRAMS: Final = re.compile(r"_*(def|definition|model|object|ref|schema|type)?_*\d*")
+
+_NEEDS_CONTEXT: Final = frozenset(
+    {
+        "args", "arguments", "attributes", "config", "data", "details", "from", "info", "input", "items", "meta", "metadata",
+        "object", "options", "output", "parameters", "params", "properties", "settings", "to", "value", "values",
+    }
+)  # fmt: skip
+"""Names of properties that a person would not give to a type without saying what it belongs to."""
+
+_ENDS_NO_NAME: Final = frozenset(
+    {
+        "And", "As", "At", "By", "For", "From", "Id", "In", "Into", "Item", "Of", "On", "Option", "Or", "To", "Value",
+        "With",
+    }
+)  # fmt: skip
+"""Words that no noun ends with: 'created_by' and 'updated_by' are not two kinds of 'by'."""
+
+
+def class_word(text: str) -> str:
+    """A text as part of a class name; empty if no letter or digit is in it. Inner capitals stay.
+
+    >>> [class_word(text) for text in ("read_file", "getHTTP-page", "3d", "größe", "$search", "#")]
+    ['ReadFile', 'GetHTTPPage', '3d', 'Größe', 'Search', '']
+    """
+    words = re.split(r"[\W_]+", unicodedata.normalize("NFKC", text))
+    joined = "".join(word[:1].upper() + word[1:] for word in words)
+    # A few characters count as letters, but may not be in an identifier, or only with another letter before them.
+    is_safe = f"X{joined}X".isidentifier() and unicodedata.normalize("NFKC", f"X{joined}X") == f"X{joined}X"
+    return joined if is_safe else ""
+
+
+def title_word(title: str) -> str:
+    """A title as a class name; empty if it is a sentence, says nothing or is not English.
+
+    >>> [title_word(title) for title in ("Search filter", "object", "The filter that is used to search", "筛选")]
+    ['SearchFilter', '', '', '']
+    """
+    is_name = title.isascii() and len(title) <= _MAX_TITLE and len(title.split()) <= _MAX_TITLE_WORDS
+    word = class_word(title)
+    return word if is_name and word[:1].isalpha() and word.lower() not in _SAYS_NOTHING else ""
+
+
+def definition_words(key: str) -> list[str]:
+    """The key of a definition as words, the last one first; none if a program made it up.
+
+    What comes before the name of a type is a package, unless it is the name of another type.
+
+    >>> [definition_words(key) for key in ("tree-node", "acme.api.v1.Pet", "app__models__User", "Pet.Info", "__schema0")]
+    [['TreeNode'], ['Pet', 'V1', 'Api', 'Acme'], ['User', 'Models', 'App'], ['PetInfo'], []]
+    """
+    if _MADE_BY_PROGRAMS.fullmatch(key.lower()):
+        return []
+    parts = re.split(r"[./:#]|__", key)
+    is_package = len(parts) > 2 or parts[0][:1].islower()
+    words = [class_word(part) for part in parts] if is_package and parts[-1][:1].isupper() else [class_word(key)]
+    return [word for word in reversed(words) if word]
+
+
+def word_of_one(word: str, otherwise: str) -> str:
+    """The word for one of what a property holds many of: its singular, or the word with a suffix.
+
+    >>> word_of_one("Users", "Value"), word_of_one("ByKey", "Value"), word_of_one("", "Item")
+    ('User', 'ByKeyValue', 'Item')
+    """
+    return singular(word) or word + otherwise
+
+
+def common_word(words: Sequence[str]) -> str:
+    """One word for a type that has all of these names: how all of them end, else the first that is a noun.
+
+    >>> common_word(["BillingAddress", "ShippingAddress"]), common_word(["Filters", "Filter"])
+    ('Address', 'Filter')
+    >>> common_word(["CreatedBy", "UpdatedBy"]), common_word(["At", "Start", "End"])
+    ('CreatedBy', 'Start')
+    """
+    if len(set(words)) == 1:
+        return words[0]
+    parts = [split_word(singular(word) or word) for word in words]
+    common: list[str] = []
+    for ends in zip(*(reversed(part) for part in parts), strict=False):
+        if len(set(ends)) > 1:
+            break
+        common.insert(0, ends[0])
+    if common and _is_noun(common[-1]):
+        return "".join(common)
+    return next((word for word, part in zip(words, parts, strict=True) if part and _is_noun(part[-1])), words[0])
+
+
+def _is_noun(word: str) -> bool:
+    """Whether a type may be named by a word, as far as its letters tell."""
+    return word not in _ENDS_NO_NAME and word[0].isupper() and len(word) > 1
+
+
+def needs_context(word: str) -> bool:
+    """Whether a word alone does not say what it names."""
+    return word.lower() in _NEEDS_CONTEXT
+
+
+def without_overlap(word: str, before: str) -> str:
+    """A word without its beginning, if that is how the name before it ends.
+
+    >>> without_overlap("LendBookRequest", "LendBook"), without_overlap("BookRequest", "LendBook")
+    ('Request', 'Request')
+    >>> without_overlap("LendBookItem", "LendBook"), without_overlap("Bookmark", "LendBook")
+    ('LendBookItem', 'Bookmark')
+    """
+    words, parts = split_word(before), split_word(word)
+    for shared in range(min(len(words), len(parts) - 1), 0, -1):
+        rest = "".join(parts[shared:])
+        if words[-shared:] == parts[:shared] and rest[0].isupper() and rest.lower() not in _SAYS_NOTHING:
+            return rest
+    return word
+
+
+def split_word(word: str) -> list[str]:
+    """The words that a word is made of.
+
+    >>> split_word("GetHTTPPage2")
+    ['Get', 'HTTP', 'Page2']
+    """
+    return re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[^A-Z]+", word)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# What tells the objects of a union apart: a constant, or a property that only one of them has.
+
+_MAX_TAG: Final = 40
+"""A longer constant is not a tag."""
+
+
+def tags(objects: Mapping[str, Schema]) -> dict[str, str]:
+    """By name, the word for the constant that an object has and no other object of the union, if there is one.
+
+    >>> put = {"properties": {"op": {"enum": ["put"]}, "v": {"enum": ["one"]}}}
+    >>> drop = {"properties": {"op": {"enum": ["drop_all"]}, "v": {"enum": ["one"]}}}
+    >>> tags({"A": put, "B": drop, "C": {"properties": {"op": {"type": "string"}}}})
+    {'A': 'Put', 'B': 'DropAll'}
+    """
+    constants = {name: _constants(node) for name, node in objects.items()}
+    keys = Counter(key for own in constants.values() for key in own)
+    words = Counter(pair for own in constants.values() for pair in own.items())
+    found = {}
+    for name, own in constants.items():
+        # The constant that most of them have says what they are; another one may be a detail of one of them.
+        for key in sorted(own, key=lambda key: -keys[key]):
+            if words[key, own[key]] == 1:
+                found[name] = own[key]
+                break
+    return found
+
+
+def own_properties(objects: Mapping[str, Schema]) -> dict[str, str]:
+    """By name, the word for a property that an object has and no other object of the union, a required one if possible.
+
+    >>> at_line, at_position = {"properties": {"path": {}, "line": {}}}, {"properties": {"path": {}, "position": {}}}
+    >>> own_properties({"A": at_line, "B": at_position, "C": {"properties": {"path": {}}}})
+    {'A': 'Line', 'B': 'Position'}
+    """
+    keys = Counter(key for node in objects.values() for key in node.get("properties", {}))
+    found = {}
+    for name, node in objects.items():
+        required = set(node.get("required", ()))
+        own = [key for key in node.get("properties", {}) if keys[key] == 1 and class_word(key)]
+        if own:
+            found[name] = class_word(min(own, key=lambda key: key not in required))
+    return found
+
+
+def _constants(node: Schema) -> dict[str, str]:
+    """The words for the properties that have one possible value, a text."""
+    found = {}
+    for key, value in node.get("properties", {}).items():
+        values = value.get("enum", ())
+        if len(values) == 1 and isinstance(values[0], str) and values[0].isascii() and len(values[0]) <= _MAX_TAG:
+            word = class_word(values[0])
+            if word and not word.isdigit():
+                found[key] = word
+    return found
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# A document with other names for its types.
+
+
+def rename_types(document: Document, names: Mapping[str, str]) -> Document:
+    """The document with these names. Of types that get one name, the first stays; types without a name are left out."""
+    hints: dict[str, NameHint] = {}
+    for name, new in names.items():
+        hints[new] = hints.get(new, NameHint()) | document.hints.get(name, NameHint())
+    return replace(
+        document,
+        root=_renamed(document.root, names),
+        objects=_all_renamed(document.objects, names),
+        aliases=_all_renamed(document.aliases, names),
+        recursive={names[name] for name in document.recursive if name in names},
+        hints=hints,
+    )
+
+
+def _all_renamed(types: Mapping[str, Schema], names: Mapping[str, str]) -> dict[str, Schema]:
+    found: dict[str, Schema] = {}
+    for name, node in types.items():
+        if name in names and names[name] not in found:
+            found[names[name]] = _renamed(node, names)
+    return found
+
+
+def _renamed(node: Schema, names: Mapping[str, str]) -> Schema:
+    def change(inner: Schema) -> Schema:
+        name = referred_name(inner)
+        if name is not None:
+            return {**inner, **reference_to(names.get(name, name))}
+        return _without_repetition(inner) if "anyOf" in inner else inner
+
+    return map_nodes(node, change)
+
+
+def _without_repetition(union: Schema) -> Schema:
+    """A union with each of its branches once: two of them may have become one type."""
+    branches = [branch for index, branch in enumerate(union["anyOf"]) if branch not in union["anyOf"][:index]]
+    rest = {word: value for word, value in union.items() if word != "anyOf"}
+    return {**rest, **(branches[0] if len(branches) == 1 else {"anyOf": branches})}
 
 
 # ----------------------------------------------------------------------------------------------------------------------

@@ -1,22 +1,22 @@
-"""The last step of flattening: unions without repetition, and aliases that never hold null.
+"""What flat types accept: their defaults, which branches exclude each other, and simpler unions that accept the same.
 
-Nothing here changes what a type accepts. ``bool | Literal[True]`` becomes ``bool``, ``Literal["a"] | Literal["b"]`` becomes
-``Literal["a", "b"]``, and a union says each of its branches once. A format is only a word, unless it has a type of its own.
+``simplify`` is the last step of flattening. It does not change what a type accepts: ``bool | Literal[True]`` becomes
+``bool``, ``Literal["a"] | Literal["b"]`` becomes ``Literal["a", "b"]``, a union says each of its branches once, and aliases
+never hold null. A format is only a word, unless it has a type of its own.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 from toolkit.codegen.package.python_names import field_names
-from toolkit.codegen.schema.document import Document, Loss, Notes, refers_to
+from toolkit.codegen.schema.document import NULL, Document, name_of, references, referred_name
 from toolkit.schema.accepts import Judge, are_disjoint, has_type, json_key, json_type, same_json
-from toolkit.schema.keywords import ASSERTIONS, TYPES, Schema, join_pointer, map_children, types_of, unknown_type
+from toolkit.schema.keywords import TYPES, Schema
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Defaults of a flat schema: whether it accepts them, and their form in generated code.
+# Defaults: whether a flat type accepts one, and its form in generated code.
 
 MAX_STEPS: Final = 2_000_000
 """For one default; a lookup that counts steps as well ends sooner, with a mistake of the schema."""
@@ -58,7 +58,7 @@ def _property(node: Schema, key: str) -> Schema:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Whether two branches of a union can accept the same value, as far as types and constants show.
+# Branches that exclude each other, as far as types and constants show; and the tag that tells classes apart.
 
 
 def exclude_each_other(branches: list[Schema], lookup: Lookup) -> bool:
@@ -68,7 +68,7 @@ def exclude_each_other(branches: list[Schema], lookup: Lookup) -> bool:
 
 def find_tag(branches: list[Schema], objects: Mapping[str, Schema]) -> str | None:
     """The property by which pydantic can choose among classes: required text, of one value that no other class has."""
-    nodes = [objects.get(branch.get("$ref", "").rpartition("/")[2]) for branch in branches]
+    nodes = [objects.get(referred_name(branch) or "") for branch in branches]
     constants = [_tags(node) if node is not None else {} for node in nodes]
     if len(constants) < 2:
         return None
@@ -118,9 +118,6 @@ def _constants(flat: Schema, lookup: Lookup) -> dict[str, list[object]]:
     return {key: properties[key]["enum"] for key in node.get("required", ()) if "enum" in properties.get(key, {})}
 
 
-_NULL: Schema = {"type": "null"}
-
-
 def simplify(document: Document, typed_formats: Collection[str] = ()) -> None:
     """Rewrites the types of a document in place, and drops aliases that nothing refers to any more.
 
@@ -148,7 +145,7 @@ class _Rewriter:
         rewritten = self.rewrite(node)
         if "anyOf" not in rewritten:
             return rewritten
-        parts = [part for part in rewritten["anyOf"] if part != _NULL]
+        parts = [part for part in rewritten["anyOf"] if part != NULL]
         parts = [{"enum": [v for v in part["enum"] if v is not None]} if "enum" in part else part for part in parts]
         return self.with_tag(_joined(parts))
 
@@ -172,14 +169,14 @@ class _Rewriter:
             for branch in node["anyOf"]:
                 yield from self._branches(branch)
         elif "$ref" in node:
-            name = _name(node["$ref"])
+            name = name_of(node["$ref"])
             if self._keeps_name(name):
                 yield {"$ref": node["$ref"]}
             else:
                 for part in _parts(self._aliases[name]):
                     yield from self._branches(part)
             if name in self._nullable:
-                yield _NULL
+                yield NULL
         elif "enum" in node:
             yield {"enum": node["enum"]}
         else:
@@ -198,7 +195,7 @@ class _Rewriter:
 
     def with_tag(self, node: Schema) -> Schema:
         """A union of classes with the property that tells them apart, if there is one."""
-        tag = find_tag([part for part in node.get("anyOf", ()) if part != _NULL], self._objects)
+        tag = find_tag([part for part in node.get("anyOf", ()) if part != NULL], self._objects)
         return node if tag is None else {**node, "discriminator": {"propertyName": tag}}
 
     def _simpler(self, branches: list[Schema]) -> list[Schema]:
@@ -233,7 +230,7 @@ class _Rewriter:
 
     def _limits(self, node: Schema) -> Schema:
         """What an alias of limits stands for; any other node itself."""
-        target = self._aliases.get(_name(node["$ref"]), node) if "$ref" in node else node
+        target = self._aliases.get(name_of(node["$ref"]), node) if "$ref" in node else node
         return target if "type" in target else node
 
 
@@ -245,11 +242,11 @@ def _is_within(limits: Schema, kinds: list[str]) -> bool:
 
 def _parts(node: Schema) -> list[Schema]:
     """What a node accepts other than null."""
-    return [part for part in node.get("anyOf", [node]) if part != _NULL]
+    return [part for part in node.get("anyOf", [node]) if part != NULL]
 
 
 def _joined(branches: list[Schema]) -> Schema:
-    branches = [_NULL if node == {"enum": [None]} else _as_boolean(node) for node in branches]
+    branches = [NULL if node == {"enum": [None]} else _as_boolean(node) for node in branches]
     return branches[0] if len(branches) == 1 else {"anyOf": branches}
 
 
@@ -263,7 +260,7 @@ def _has_null(node: Schema, aliases: dict[str, Schema], passed: frozenset[str] =
     if "anyOf" in node:
         return any(_has_null(branch, aliases, passed) for branch in node["anyOf"])
     if "$ref" in node:
-        name = _name(node["$ref"])
+        name = name_of(node["$ref"])
         return name in aliases and name not in passed and _has_null(aliases[name], aliases, passed | {name})
     return node.get("type") == "null" or None in node.get("enum", ())
 
@@ -271,127 +268,4 @@ def _has_null(node: Schema, aliases: dict[str, Schema], passed: frozenset[str] =
 def _referred(document: Document) -> Iterator[str]:
     """The names that the types of a document refer to; an alias that only refers to itself is not among them."""
     for owner, node in document.nodes().items():
-        yield from (name for name in refers_to(node) if name != owner or owner not in document.aliases)
-
-
-def _name(ref: str) -> str:
-    return ref.rpartition("/")[2]
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# Typos: what a schema writes in a way that JSON Schema does not know, although its meaning is clear.
-#
-# They are corrected before anything else looks at the schema, each with a finding; one typo must not cost a whole tool.
-
-_KNOWN_DRAFT: Final = re.compile(r"https?://json-schema\.org/(draft-0[467]|draft/20(19-09|20-12)|schema)\b")
-_TEXTS: Final = ("format", "contentEncoding", "contentMediaType")
-_EXCLUSIVE: Final = {"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}
-
-
-def mend(schema: Any, notes: Notes, pointer: str = "") -> Any:
-    """The schema without its typos; where there are none, an equal one."""
-    if not isinstance(schema, dict):
-        return schema
-    kept: Schema = {}
-    for word, value in schema.items():
-        if value is None and word in ASSERTIONS and word != "const":
-            notes.finding(f"{word!r} is null and is ignored", join_pointer(pointer, word))
-        else:
-            kept[word] = value
-    found = map_children(kept, lambda inner, place: mend(inner, notes, place), pointer)
-    for word in [word for word in found if word in _MEND]:
-        _MEND[word](found, word, notes, pointer)
-    return found
-
-
-def _mend_required(schema: Schema, word: str, notes: Notes, pointer: str) -> None:
-    names = schema[word]
-    if isinstance(names, bool):
-        notes.finding("'required' is a list of names next to 'properties'; on a property it has no effect", pointer)
-        del schema[word]
-    elif isinstance(names, list) and all(isinstance(name, str) for name in names):
-        schema[word] = list(dict.fromkeys(names))
-
-
-def _mend_type(schema: Schema, word: str, notes: Notes, pointer: str) -> None:
-    types = schema[word]
-    if isinstance(types, list) and all(isinstance(one, str) for one in types):
-        schema[word] = list(dict.fromkeys(types))
-    if types == []:
-        notes.problem(unknown_type(()), f"{pointer}/type")
-
-
-def _mend_exclusive(schema: Schema, word: str, notes: Notes, pointer: str) -> None:
-    """Up to draft-04 these were true or false, next to the limit itself."""
-    if not isinstance(schema[word], bool):
-        return
-    notes.finding(f"{word!r} is a number since draft-06; the boolean is read as in draft-04", f"{pointer}/{word}")
-    limit = _EXCLUSIVE[word]
-    if schema.pop(word) and limit in schema:
-        schema[word] = schema.pop(limit)
-
-
-def _mend_text(schema: Schema, word: str, notes: Notes, pointer: str) -> None:
-    if not isinstance(schema[word], str):
-        notes.finding(f"{word!r} is not a string and is ignored", f"{pointer}/{word}")
-        del schema[word]
-
-
-def _mend_draft(schema: Schema, word: str, notes: Notes, pointer: str) -> None:
-    if not isinstance(schema[word], str) or not _KNOWN_DRAFT.match(schema[word]):
-        notes.finding("'$schema' does not name a draft from 04 to 2020-12; it is read as 2020-12", f"{pointer}/{word}")
-        del schema[word]
-
-
-_MEND: Final[dict[str, Callable[[Schema, str, Notes, str], None]]] = {
-    "required": _mend_required,
-    "type": _mend_type,
-    "$schema": _mend_draft,
-    **dict.fromkeys(_EXCLUSIVE, _mend_exclusive),
-    **dict.fromkeys(_TEXTS, _mend_text),
-}
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# ``enum`` and ``const``: literals where Python has them, types elsewhere.
-
-
-def flat_enum(schema: Schema, pointer: str, notes: Notes) -> Schema:
-    """The flat node of a schema that lists its values."""
-    listed = schema.get("enum", [schema.get("const")])
-    # Only what is in the file has a pointer.
-    listing = "enum" if "enum" in schema else "const"
-    if not isinstance(listed, list):
-        return notes.problem("'enum' must be a list of values", f"{pointer}/enum")
-    if any(word in ASSERTIONS and word not in ("enum", "const", "type") for word in schema):
-        notes.enforce("enum", pointer)
-    values = list({json_key(value): value for value in reversed(listed)}.values())[::-1]
-    if "const" in schema:
-        values = [value for value in values if same_json(value, schema["const"])]
-    types = types_of(schema)
-    fitting = [value for value in values if types is None or any(has_type(value, one) for one in types)]
-    if not fitting:
-        in_enum = "no value is valid: 'enum' is empty, or 'type' excludes all of its values"
-        in_const = "no value is valid: 'type' excludes the value of 'const'"
-        notes.finding(in_enum if listing == "enum" else in_const, f"{pointer}/{listing}")
-        notes.enforce("enum", pointer)
-    elif len(fitting) < len(values):
-        notes.finding("'enum' has values that 'type' excludes", f"{pointer}/enum")
-    # Where none fits, the listed ones are shown, and refused.
-    return _literals(fitting or values, pointer, notes)
-
-
-def _literals(values: list[object], pointer: str, notes: Notes) -> Schema:
-    plain = [int(value) if isinstance(value, float) else value for value in values if _is_plain(value)]
-    kinds = dict.fromkeys(json_type(value) for value in values if not _is_plain(value))
-    if kinds or not values:
-        notes.enforce("enum", pointer)
-    branches: list[Schema] = [*([{"enum": plain}] if plain else []), *({"type": kind} for kind in kinds)]
-    if len(branches) > 1:
-        return {"anyOf": branches}
-    return branches[0] if branches else notes.lose(Loss.NEVER_VALID, pointer, is_reported=True)
-
-
-def _is_plain(value: object) -> bool:
-    """Whether a value can be in a ``Literal``."""
-    return not isinstance(value, dict | list) and json_type(value) != "number"
+        yield from (name for name in references(node) if name != owner or owner not in document.aliases)

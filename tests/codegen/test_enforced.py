@@ -13,8 +13,9 @@ from pydantic import ValidationError
 from tests.corpus.oracle import Oracle
 from tests.findings import short_forms
 from tests.modules import documents, input_model, load_module, module_text
-from toolkit.codegen.schema.document import ANNOTATION, ENFORCED, REFUSED, TYPED, Loss
+from toolkit.codegen.schema.document import Loss
 from toolkit.codegen.schema.flatten import flatten
+from toolkit.codegen.schema.keywords import ANNOTATION, ENFORCED, REFUSED, TYPED
 from toolkit.errors import SetupError, SpecError
 from toolkit.runtime.arguments import Reader
 

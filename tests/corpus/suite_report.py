@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from tests.corpus.suite import DRAFTS, EXCEPTIONS, LEFT_OUT, Result, groups, judge
-from toolkit.codegen.schema.document import ANNOTATION, ENFORCED, REFUSED, TYPED
+from toolkit.codegen.schema.keywords import ANNOTATION, ENFORCED, REFUSED, TYPED
 
 _HEAD = """# How JSON Schema is handled
 

@@ -12,7 +12,7 @@ from jsonschema_specifications import REGISTRY
 from tests.corpus.suite import EXCEPTIONS, Result
 from tests.corpus.suite_report import document, results
 from tests.projects import REPOSITORY
-from toolkit.codegen.schema.document import ANNOTATION, ENFORCED, REFUSED, TYPED
+from toolkit.codegen.schema.keywords import ANNOTATION, ENFORCED, REFUSED, TYPED
 
 # One worker for all of them: the results take ten seconds to compute.
 pytestmark = pytest.mark.xdist_group("suite")

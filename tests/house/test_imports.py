@@ -155,7 +155,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.adapters",
     ),
     # judges addresses as the network guard does
-    "codegen/imports/drift.py": ("toolkit.codegen", "toolkit.errors", "toolkit.schema", "toolkit.guard.network.hosts"),
+    "codegen/imports/settings.py": ("toolkit.codegen", "toolkit.errors", "toolkit.schema", "toolkit.guard.network.hosts"),
     # a policy decides which tools a profile may ever call
     "codegen/package/profiles.py": (
         "toolkit.codegen",
@@ -174,15 +174,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.runtime.state_directory",
     ),
     # runs in a process of its own, beside the code of a project
-    "codegen/imports/own_types.py": (),
-    "codegen/imports/project_process.py": ("toolkit.errors",),
-    "codegen/imports/functions_reader.py": (
-        "toolkit.codegen.imports.own_types",
-        "toolkit.codegen.imports.project_process",
-        "toolkit.errors",
-        "toolkit.runtime",
-    ),
-    "codegen/imports/models_reader.py": ("toolkit.codegen.imports.project_process",),
+    "codegen/imports/project_process.py": ("toolkit.errors", "toolkit.runtime"),
     # the one door: its own package, and what the toolkit keeps stable for generated code
     "generated": ("toolkit.generated", "toolkit.generated_support"),
     "toolkit/generated_support.py": ("toolkit.lazy_exports",),

@@ -62,7 +62,7 @@ def write_package(project: Path, *, as_json: bool) -> None:
         settings = find_settings(project)
         old_form = read_form(settings.output)
         with show_progress("generating") as progress:
-            changed = generate(settings, progress, parallel=True)
+            changed = generate(settings, progress)
         missing = list_missing_imports(settings)
     if as_json:
         print_json({"package": settings.package, "changed": changed, "notImported": missing})

@@ -67,7 +67,7 @@ def check(
     with report_errors(as_json):
         settings = find_settings(project)
         with show_progress("generating") as progress:
-            difference = check(settings, progress, parallel=True)
+            difference = check(settings, progress)
         missing = list_missing_imports(settings)
     if as_json:
         current = {"package": settings.package, "current": not difference, "diff": difference}
