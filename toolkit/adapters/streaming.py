@@ -12,14 +12,14 @@ from toolkit.adapters.values import JsonDict, WholeCharacters, call_from_text, c
 from toolkit.wire.call import ToolCall
 from toolkit.wire.query import (
     AnswerEvent,
-    ArgumentsCame,
+    ArgumentsDelta,
     CallCompleted,
     CallStarted,
     QueryResult,
-    ReasoningCame,
-    TextCame,
+    ReasoningDelta,
+    TextDelta,
     Usage,
-    UsageCame,
+    UsageUpdate,
 )
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -43,7 +43,7 @@ class CallEvents:
         for piece in pieces[len(before) :]:
             before.append(piece)
             if piece:
-                yield ArgumentsCame(id, mend_text(piece))
+                yield ArgumentsDelta(id, mend_text(piece))
 
     def complete(self, call: ToolCall) -> Iterator[AnswerEvent]:
         """The rest of a call whose arguments are complete."""
@@ -52,7 +52,7 @@ class CallEvents:
         before = "".join(self._reported.pop(call.id, ()))
         text = _argument_text(call)
         if text.startswith(before) and text != before:
-            yield ArgumentsCame(call.id, text[len(before) :])
+            yield ArgumentsDelta(call.id, text[len(before) :])
         self._completed[call.id] += 1
         yield CallCompleted(call)
 
@@ -185,7 +185,7 @@ class StreamedAnswer(ABC):
     def __init__(self) -> None:
         self._types = TypeReader()
         self._call_events = CallEvents()
-        self._came: list[AnswerEvent] = []
+        self._events: list[AnswerEvent] = []
         self._said = WholeCharacters()
         self._thought = WholeCharacters()
         self._counted = Usage()
@@ -193,15 +193,15 @@ class StreamedAnswer(ABC):
 
     def feed(self, event: object) -> str:
         """Takes one event, as JSON or as an object of the SDK, and returns the text in it."""
-        return "".join(one.text for one in self.feed_events(event) if isinstance(one, TextCame))
+        return "".join(one.text for one in self.feed_events(event) if isinstance(one, TextDelta))
 
     def feed_events(self, event: object) -> list[AnswerEvent]:
         """Takes one event, as JSON or as an object of the SDK, and returns what came with it."""
-        self._came = []
+        self._events = []
         raw = self._open(event)
         if raw != _END:
             self._read(self._types.json_object(raw, "an event"))
-        return self._came
+        return self._events
 
     def _open(self, event: object) -> Any:
         """The JSON of an event."""
@@ -220,19 +220,19 @@ class StreamedAnswer(ABC):
 
     def _say(self, text: str) -> None:
         if whole := self._said.feed(text):
-            self._came.append(TextCame(whole))
+            self._events.append(TextDelta(whole))
 
     def _think(self, text: str) -> None:
         if whole := self._thought.feed(text):
-            self._came.append(ReasoningCame(whole))
+            self._events.append(ReasoningDelta(whole))
 
     def _count(self, usage: Usage) -> None:
         if usage not in (self._counted, Usage()):
             self._counted = usage
-            self._came.append(UsageCame(usage))
+            self._events.append(UsageUpdate(usage))
 
     def _tell(self, events: Iterable[AnswerEvent]) -> None:
-        self._came += events
+        self._events += events
 
 
 # ----------------------------------------------------------------------------------------------------------------------

@@ -132,7 +132,7 @@ class QueryResult:
 #
 # >>> def show(event: AnswerEvent) -> str:
 # ...     match event:
-# ...         case TextCame(text):
+# ...         case TextDelta(text):
 # ...             return text
 # ...         case CallStarted(_, name):
 # ...             return f"[{name}]"
@@ -143,14 +143,14 @@ class QueryResult:
 
 
 @dataclass(frozen=True, slots=True)
-class TextCame:
+class TextDelta:
     """A piece of the answer's text."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class ReasoningCame:
+class ReasoningDelta:
     """A piece of what the provider shows of the model's reasoning."""
 
     text: str
@@ -165,7 +165,7 @@ class CallStarted:
 
 
 @dataclass(frozen=True, slots=True)
-class ArgumentsCame:
+class ArgumentsDelta:
     """A piece of the argument text of a call; providers that send arguments whole send one piece."""
 
     id: str
@@ -180,7 +180,7 @@ class CallCompleted:
 
 
 @dataclass(frozen=True, slots=True)
-class UsageCame:
+class UsageUpdate:
     """The token counts so far."""
 
     usage: Usage
@@ -194,7 +194,7 @@ class AnswerEnded:
 
 
 AnswerEvent: TypeAlias = (
-    TextCame | ReasoningCame | CallStarted | ArgumentsCame | CallCompleted | UsageCame | AnswerEnded
+    TextDelta | ReasoningDelta | CallStarted | ArgumentsDelta | CallCompleted | UsageUpdate | AnswerEnded
 )
 
 
@@ -211,7 +211,7 @@ class StreamResult:
 
     >>> answer = StreamResult(iter(["hel", "lo"]), lambda: QueryResult("hello"))
     >>> next(answer.stream), next(answer.events), answer.result.content
-    ('hel', TextCame(text='lo'), 'hello')
+    ('hel', TextDelta(text='lo'), 'hello')
     """
 
     __slots__ = ("_finish", "_result", "events", "stream")
@@ -233,7 +233,7 @@ class StreamResult:
     def _read_events(self, source: Iterator[str] | Iterator[AnswerEvent]) -> Generator[AnswerEvent, None, None]:
         try:
             for item in source:
-                yield TextCame(item) if isinstance(item, str) else item
+                yield TextDelta(item) if isinstance(item, str) else item
             self._result = self._finish()
             yield AnswerEnded(self._result)
         finally:
@@ -249,7 +249,7 @@ class Texts(Iterator[str]):
         self._events = events
 
     def __next__(self) -> str:
-        return next(event.text for event in self._events if isinstance(event, TextCame))
+        return next(event.text for event in self._events if isinstance(event, TextDelta))
 
     def close(self) -> None:
         self._events.close()
@@ -284,7 +284,7 @@ class AsyncStreamResult:
     ) -> AsyncGenerator[AnswerEvent, None]:
         try:
             async for item in source:
-                yield TextCame(item) if isinstance(item, str) else item
+                yield TextDelta(item) if isinstance(item, str) else item
             self._result = self._finish()
             yield AnswerEnded(self._result)
         finally:
@@ -301,7 +301,7 @@ class AsyncTexts(AsyncIterator[str]):
 
     async def __anext__(self) -> str:
         async for event in self._events:
-            if isinstance(event, TextCame):
+            if isinstance(event, TextDelta):
                 return event.text
         raise StopAsyncIteration
 
