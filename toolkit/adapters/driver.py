@@ -137,7 +137,8 @@ class Exchange:
     client are awaited. ``manage`` wraps a stream that does not close itself in a context manager that does. ``finish`` may
     change a result before it is returned. ``error_reason`` tells the errors of a safety filter from others. ``output_rules``
     are those by which ``build_request`` rewrites the schema of a structured output, if it does. ``provider_name`` (as
-    OpenTelemetry calls it) and ``model`` are for traces.
+    OpenTelemetry calls it) and ``model`` are for traces. ``history`` is the key of a request under which the conversation
+    is, as ``encode_history`` returned it.
     """
 
     build_request: Callable[[Prompt, QueryOptions], JsonDict]
@@ -149,13 +150,15 @@ class Exchange:
     finish: Callable[[QueryResult, QueryOptions], QueryResult] = _keep_result
     error_reason: Callable[[Exception], FinishReason] = _always_error
     output_rules: StrictRules | None = None
+    history: str = "messages"
     provider_name: str = ""
     model: str = ""
 
     def request(self, prompt: Prompt, options: QueryOptions) -> JsonDict:
         """The request to send. A lone surrogate in it, wherever it came from, could not be sent."""
-        request: JsonDict = mend(self.build_request(prompt, options))
-        return request
+        request = self.build_request(prompt, options)
+        is_mended = self.history not in options.extra
+        return {key: value if is_mended and key == self.history else mend(value) for key, value in request.items()}
 
     def decode_answer(self, answer: object, options: QueryOptions) -> QueryResult:
         return replace(self.finish(self.decode(answer), options), raw=answer)

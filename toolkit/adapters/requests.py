@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
+from itertools import takewhile
 from re import Pattern
 from typing import Any, Final, Literal, TypeAlias
 
@@ -26,6 +27,7 @@ from toolkit.wire.definition import (
     ToolDefinition,
     alias,
 )
+from toolkit.wire.query import CachePoint
 
 # ----------------------------------------------------------------------------------------------------------------------
 # Tools and choices that only one provider has: they are sent to that provider, and to no other.
@@ -272,6 +274,19 @@ _MARK: Final = {"mode": "explicit"}
 _PARTS: Final = frozenset(
     {"text", "image_url", "input_audio", "file", "input_text", "input_image", "input_file"}
 )  # fmt: skip
+
+
+def mark_ends(
+    messages: list[JsonDict], points: Sequence[CachePoint], mark: Callable[[JsonDict], JsonDict]
+) -> list[JsonDict]:
+    """The messages with the end of the leading system texts and the end of the last message marked, as far as wanted."""
+    ends = {len(messages)} if "messages" in points else set[int]()
+    if "system" in points:
+        ends.add(sum(1 for _ in takewhile(lambda message: message.get("role") == "system", messages)))
+    marked = list(messages) if ends else messages
+    for end in ends - {0}:
+        marked[end - 1] = mark(marked[end - 1])
+    return marked
 
 
 def with_breakpoint(message: JsonDict, key: str, text_type: str) -> JsonDict:

@@ -210,13 +210,14 @@ def split_system(messages: Sequence[ChatMessage]) -> tuple[str | list[JsonDict] 
     Only system texts at the front go there. One later in the conversation stays in its place, as newer models want it
     (older ones refuse it).
     """
+    end = next((at for at, one in enumerate(messages) if getattr(one, "role", None) != "system"), len(messages))
     contents: list[str | list[JsonDict]] = []
-    placed = list(_place_media(messages))
+    placed = list(_place_media(messages[:end]))
     for message in placed:
         if not isinstance(message, TextMessage) or message.role != "system":
             break
         contents.append(encode_content(WRITER, message.content, provider_metadata(message.metadata, PROVIDER)))
-    rest = placed[len(contents) :]
+    rest = [*placed[len(contents) :], *messages[end:]]
     if len(contents) == 1:
         return contents[0], rest
     lists = [[_encode_text(content)] if isinstance(content, str) else content for content in contents]

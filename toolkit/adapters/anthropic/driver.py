@@ -31,6 +31,7 @@ from toolkit.adapters.driver import (
     select_keys,
     without_none,
 )
+from toolkit.adapters.history import encode_history
 from toolkit.adapters.lossless import provider_metadata
 from toolkit.adapters.requests import find_program
 from toolkit.adapters.strict import ANTHROPIC
@@ -119,7 +120,7 @@ def build_request(model: str, max_tokens: int, prompt: Prompt, options: QueryOpt
     request: JsonDict = {
         "model": model,
         "max_tokens": max_tokens + budget if options.max_tokens is None else options.max_tokens,
-        "messages": encode_messages(rest),
+        "messages": encode_history(prompt, rest, encode_messages),
     }
     if options.tools:
         tools = encode_tools(options.tools, options.strict, output=options.output)
