@@ -156,8 +156,8 @@ def _repair_contents(messages: Sequence[ChatMessage], begin: int, changes: list[
 
 def _start_with_user(placed: list[_Placed], changes: list[HistoryProblem]) -> list[_Placed]:
     """The messages, with a line of the user before the assistant's first one if nothing of the user is."""
-    at = next((at for at, (_, message) in enumerate(placed) if _is_start(message)), len(placed))
-    if at == len(placed) or getattr(placed[at][1], "role", "assistant") == "user":
+    at = next((at for at, (_, message) in enumerate(placed) if _is_start(message)), None)
+    if at is None or getattr(placed[at][1], "role", "") == "user":
         return placed
     index = placed[at][0]
     changes.append(HistoryProblem("assistant first", index))
@@ -165,7 +165,7 @@ def _start_with_user(placed: list[_Placed], changes: list[HistoryProblem]) -> li
 
 
 def _is_start(message: ChatMessage) -> bool:
-    """Whether a conversation can start with this message, or does so wrongly: it is the user's or the assistant's."""
+    """Whether this is the user's or the assistant's, of whom one speaks first."""
     return has_tool_calls(message) or (isinstance(message, TextMessage) and message.role != "system")
 
 
@@ -263,7 +263,10 @@ class _Turns:
             if not is_tool_result(message):
                 current = index
                 if has_tool_calls(message):
-                    self._add_calls(index, message.tool_calls)
+                    made = [_Call(index, self._with_distinct_id(index, call), call.id) for call in message.tool_calls]
+                    self._calls[index] = made
+                    for one in made:
+                        self._waiting.setdefault(one.given_id, []).append(one)
             elif not self._is_result_of_call(message):
                 continue
             elif waiting := self._waiting.get(message.result.tool_call_id):
@@ -282,11 +285,6 @@ class _Turns:
         """Whether this is a result, and not that of a call that only the provider knows, which stays where it is."""
         return is_tool_result(message) and message.result.tool_call_id not in self._ids.native
 
-    def _add_calls(self, index: int, calls: Sequence[ToolCall]) -> None:
-        self._calls[index] = [_Call(index, self._with_distinct_id(index, call), call.id) for call in calls]
-        for made in self._calls[index]:
-            self._waiting.setdefault(made.given_id, []).append(made)
-
     def _assign(self, index: int, message: ToolResultMessage, possible: Sequence[_Call], current: int) -> None:
         """Assigns a result to one of the calls it may belong to; ``current`` is the index of the turn it follows."""
         result = message.result
@@ -296,8 +294,11 @@ class _Turns:
             self._note("result out of place", index, result.tool_call_id)
         if result.name not in ("", owner.call.name):
             self._note("result with another name", index, result.tool_call_id)
-        mended = replace(result, tool_call_id=owner.call.id, name=owner.call.name)
-        owner.result = message if mended == result else replace(message, result=mended)
+        owner.result = message
+        # A copy would look for the ref of the output, and so store it.
+        if (result.tool_call_id, result.name) != (owner.call.id, owner.call.name):
+            mended = replace(result, tool_call_id=owner.call.id, name=owner.call.name)
+            owner.result = replace(message, result=mended)
 
     def _with_distinct_id(self, index: int, call: ToolCall) -> ToolCall:
         id = call.id
@@ -381,7 +382,7 @@ class EncodedHistory:
         self, messages: Sequence[ChatMessage], encode: Callable[[Sequence[ChatMessage]], list[_Made]]
     ) -> list[_Made]:
         # Drivers put a new message for ``QueryOptions.system`` in front of each request.
-        start = next((at for at, message in enumerate(messages) if not _is_system(message)), len(messages))
+        start = next((at for at, one in enumerate(messages) if getattr(one, "role", "") != "system"), len(messages))
         body = messages[start:]
         if not starts_with(body, self._known):
             self._known, self._encoded = [], []
@@ -403,10 +404,6 @@ def _find_last_turn(messages: Sequence[ChatMessage], begin: int) -> int:
         if follows_user and (is_answer or has_tool_calls(message)):
             return at
     return begin
-
-
-def _is_system(message: ChatMessage) -> bool:
-    return isinstance(message, TextMessage) and message.role == "system"
 
 
 # ----------------------------------------------------------------------------------------------------------------------

@@ -229,28 +229,19 @@ def move_media(
             yield _attachments(moved)
             moved = []
         in_place = leave_in_place and IN_PLACE.items() <= provider_metadata(message.metadata, provider).items()
-        if isinstance(message, AssistantToolCallMessage) or in_place or (blocks := _movable(message)) is None:
+        if isinstance(message, AssistantToolCallMessage) or in_place:
             yield message
             continue
-        allowed = _choose(message, in_results, by_models)
-        here, away = _split(blocks, _source(message), allowed, by_users)
+        if isinstance(message, ToolResultMessage):
+            blocks, allowed = result_blocks(message.result), in_results
+        else:
+            blocks = None if message.role == "user" or isinstance(message.content, str) else message.content
+            allowed = by_models if message.role == "assistant" else never
+        here, away = _split(blocks, _source(message), allowed, by_users) if blocks is not None else ([], [])
         yield _with_blocks(message, here) if away else message
         moved += away
     if moved:
         yield _attachments(moved)
-
-
-def _choose(message: TextMessage | ToolResultMessage, in_results: Takes, by_models: Takes) -> Takes:
-    if isinstance(message, ToolResultMessage):
-        return in_results
-    return by_models if message.role == "assistant" else never
-
-
-def _movable(message: TextMessage | ToolResultMessage) -> Sequence[ContentBlock] | None:
-    """The blocks of a message that could have media in the wrong place."""
-    if isinstance(message, ToolResultMessage):
-        return result_blocks(message.result)
-    return None if message.role == "user" or isinstance(message.content, str) else message.content
 
 
 def _split(

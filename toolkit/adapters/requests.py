@@ -200,11 +200,6 @@ def text_tools(definitions: Iterable[AnyDefinition]) -> dict[str, str]:
     return {one.name: one.text_argument for one in tools if one.text_argument is not None}
 
 
-def without_text_tools(definitions: Iterable[AnyDefinition]) -> list[AnyDefinition]:
-    """The definitions whose arguments are JSON."""
-    return [one for one in definitions if not isinstance(one, ToolDefinition) or one.text_argument is None]
-
-
 def is_custom(call: ToolCall, provider: str) -> bool:
     """Whether this is the call of a custom tool."""
     return provider_metadata(call.metadata, provider).get("type") == CUSTOM["type"]
@@ -216,15 +211,8 @@ def custom_input(call: ToolCall, provider: str) -> JsonDict:
     return call.arguments if argument is None else {"input": str(call.arguments.get(argument, ""))}
 
 
-def name_arguments(
-    calls: Sequence[ToolCall], definitions: Iterable[AnyDefinition], provider: str, sent_name: Callable[[str], str]
-) -> list[ToolCall]:
-    """Calls whose text has the name of the argument that the definition of the tool sends as text."""
-    names = {sent_name(name): argument for name, argument in text_tools(definitions).items()}
-    return [_name_argument(call, names.get(call.name), provider) for call in calls]
-
-
-def _name_argument(call: ToolCall, argument: str | None, provider: str) -> ToolCall:
+def name_argument(call: ToolCall, argument: str | None, provider: str) -> ToolCall:
+    """The call of a custom tool with its text under the name that the tool's definition has for it."""
     if argument is None or not is_custom(call, provider) or "input" not in call.arguments:
         return call
     kept = {**provider_metadata(call.metadata, provider), _ARGUMENT: argument}

@@ -39,7 +39,7 @@ def mend_text(text: str) -> str:
 def mend(value: Any) -> Any:
     """The same for all texts in a JSON value, keys included. Objects of other types stay as they are."""
     if isinstance(value, str):
-        return mend_text(value)
+        return value if value.isascii() else mend_text(value)
     if isinstance(value, dict):
         return {mend(key): mend(item) for key, item in value.items()}
     if isinstance(value, list):

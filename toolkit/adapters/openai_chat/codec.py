@@ -46,14 +46,12 @@ from toolkit.adapters.requests import (
     function_choice,
     function_choice_name,
     is_custom,
-    name_arguments,
     provider_id,
     provider_name,
     text_tools,
-    without_text_tools,
 )
 from toolkit.adapters.streaming import refuse_last
-from toolkit.adapters.strict.adapter import mark_as_sent, original_calls, parameters_to_send
+from toolkit.adapters.strict.adapter import mark_as_sent, original_openai_calls, parameters_to_send
 from toolkit.adapters.strict.rules import OPENAI
 from toolkit.adapters.values import (
     JsonDict,
@@ -203,10 +201,6 @@ def encode_choice(choice: ToolChoice, definitions: Iterable[AnyDefinition] = ())
     return encode_tool_choice(choice, PROVIDER, CHOICES, encode_name)
 
 
-def _sent_id(id: str) -> str:
-    return provider_id(id, _LONGEST_ID)
-
-
 def encode_messages(messages: Sequence[ChatMessage]) -> list[JsonDict]:
     """The list ``messages``. Only users' messages take media: those of other messages follow in one of a user.
 
@@ -240,14 +234,13 @@ def encode_message(message: ChatMessage) -> JsonDict:
 
 
 def encode_call(call: ToolCall) -> JsonDict:
-    kept = provider_metadata(call.metadata, PROVIDER)
+    made: JsonDict = {"id": provider_id(call.id, _LONGEST_ID)}
     if is_custom(call, PROVIDER):
-        custom = {"name": call.name, **custom_input(call, PROVIDER)}
-        made: JsonDict = {"id": _sent_id(call.id), "type": "custom", "custom": custom}
+        made |= {"type": "custom", "custom": {"name": call.name, **custom_input(call, PROVIDER)}}
     else:
         function = {"name": sent_name(call.name), "arguments": arguments_text(call)}
-        made = {"id": _sent_id(call.id), "type": "function", "function": function}
-    whole: JsonDict = restore(made, kept)
+        made |= {"type": "function", "function": function}
+    whole: JsonDict = restore(made, provider_metadata(call.metadata, PROVIDER))
     return whole
 
 
@@ -283,9 +276,7 @@ def decode_strict_calls(
 
     Drivers do this themselves. In the history, a call is still sent as the model wrote it.
     """
-    listed = list(definitions)
-    named = name_arguments(calls, listed, PROVIDER, sent_name)
-    return original_calls(named, without_text_tools(listed), strict, PROVIDER, OPENAI, sent_name, encode_call)
+    return original_openai_calls(calls, definitions, strict, PROVIDER, sent_name, encode_call)
 
 
 def decode_choice(choice: object) -> ToolChoice:

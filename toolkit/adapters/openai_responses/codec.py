@@ -61,14 +61,12 @@ from toolkit.adapters.requests import (
     encode_definitions,
     encode_tool_choice,
     is_custom,
-    name_arguments,
     provider_id,
     provider_name,
     text_tools,
-    without_text_tools,
 )
 from toolkit.adapters.streaming import refuse_last
-from toolkit.adapters.strict.adapter import mark_as_sent, original_calls, parameters_to_send
+from toolkit.adapters.strict.adapter import mark_as_sent, original_openai_calls, parameters_to_send
 from toolkit.adapters.strict.rules import OPENAI
 from toolkit.adapters.values import (
     JsonDict,
@@ -214,10 +212,6 @@ def encode_choice(choice: ToolChoice, definitions: Iterable[AnyDefinition] = ())
     )
 
 
-def _sent_id(id: str) -> str:
-    return provider_id(id, _LONGEST_ID)
-
-
 def encode_messages(messages: Sequence[ChatMessage]) -> list[JsonDict]:
     """The input list. Items that only the server has (``previous_response_id``) are not in it.
 
@@ -277,12 +271,12 @@ def encode_result(result: ToolResult, kept: JsonDict, calls: Mapping[str, JsonDi
 
 
 def encode_call(call: ToolCall) -> JsonDict:
+    id = provider_id(call.id, _LONGEST_ID)
     if is_custom(call, PROVIDER):
-        made: JsonDict = {"type": "custom_tool_call", "call_id": _sent_id(call.id), "name": call.name}
-        made |= custom_input(call, PROVIDER)
+        made = {"type": "custom_tool_call", "call_id": id, "name": call.name, **custom_input(call, PROVIDER)}
     else:
-        name = sent_name(call.name)
-        made = {"type": "function_call", "call_id": _sent_id(call.id), "name": name, "arguments": arguments_text(call)}
+        name, arguments = sent_name(call.name), arguments_text(call)
+        made = {"type": "function_call", "call_id": id, "name": name, "arguments": arguments}
     whole: JsonDict = restore(made, provider_metadata(call.metadata, PROVIDER))
     return whole
 
@@ -419,9 +413,7 @@ def decode_strict_calls(
 
     Drivers do this themselves. In the history, a call is still sent as the model wrote it.
     """
-    listed = list(definitions)
-    named = name_arguments(calls, listed, PROVIDER, sent_name)
-    return original_calls(named, without_text_tools(listed), strict, PROVIDER, OPENAI, sent_name, encode_call)
+    return original_openai_calls(calls, definitions, strict, PROVIDER, sent_name, encode_call)
 
 
 def decode_choice(choice: object) -> ToolChoice:
