@@ -1,9 +1,11 @@
-"""Finds and repairs what providers refuse in a conversation: calls without a result, results without a call, results in
-the wrong place, call ids that are not unique, messages without content, a conversation that the assistant starts.
+"""Conversations as providers accept them: repaired, and encoded piece by piece while a run makes them longer.
 
-Every provider wants the results of a turn right after it, one for each call. Histories lose that when a run is
-interrupted, when old messages are dropped to save tokens, or when two histories are joined. Some servers send the same call
-ids in every turn.
+Every provider wants the results of a turn right after it, one for each call. Histories lose that when a run is interrupted,
+when old messages are dropped to save tokens, or when two histories are joined. Some servers send the same call ids in every
+turn. Providers also refuse messages without content, and some a conversation that the assistant starts.
+
+Messages do not change. So a run repairs and encodes each of them once: what it knows of the earlier ones is kept by their
+identity, and an edited conversation is read again from its beginning.
 """
 
 from __future__ import annotations
@@ -29,14 +31,15 @@ from toolkit.wire.message import (
 
 _Raw = TypeVar("_Raw")
 _Made = TypeVar("_Made")
-
 ProblemKind: TypeAlias = Literal[
     "call without result", "result without call", "duplicate result", "result out of place", "result with another name",
     "duplicate call id", "call without id", "no tool calls", "blank text", "assistant first",
 ]  # fmt: skip
-
 LOST_RESULT: Final = "TOOL_CANCELLED: the result of this call was lost; call the tool again if it is still needed"
 NO_FIRST_MESSAGE: Final = "[The conversation starts with a message of the assistant.]"
+
+
+# -- repairing -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +133,7 @@ def starts_with(messages: Sequence[ChatMessage], known: Sequence[ChatMessage]) -
     return len(messages) >= len(known) and all(map(is_, messages, known))
 
 
-# -- messages one by one -------------------------------------------------------------------------------------------------
+# -- contents ------------------------------------------------------------------------------------------------------------
 
 _Placed: TypeAlias = tuple[int, ChatMessage]
 """A message and the index it was given at."""
@@ -152,21 +155,6 @@ def _repair_contents(messages: Sequence[ChatMessage], begin: int, changes: list[
             message = replace(message, content=content)
         if content or may_be_empty:
             yield index, message
-
-
-def _start_with_user(placed: list[_Placed], changes: list[HistoryProblem]) -> list[_Placed]:
-    """The messages, with a line of the user before the assistant's first one if nothing of the user is."""
-    at = next((at for at, (_, message) in enumerate(placed) if _is_start(message)), None)
-    if at is None or getattr(placed[at][1], "role", "") == "user":
-        return placed
-    index = placed[at][0]
-    changes.append(HistoryProblem("assistant first", index))
-    return [*placed[:at], (index, TextMessage("user", NO_FIRST_MESSAGE)), *placed[at:]]
-
-
-def _is_start(message: ChatMessage) -> bool:
-    """Whether this is the user's or the assistant's, of whom one speaks first."""
-    return has_tool_calls(message) or (isinstance(message, TextMessage) and message.role != "system")
 
 
 def _without_blank_texts(content: str | Sequence[ContentBlock]) -> Any:
@@ -196,6 +184,21 @@ def _layout(kept: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The order of what is in a message, which several adapters keep in its metadata."""
     layout = kept.get("layout")
     return [entry for entry in layout if isinstance(entry, dict)] if isinstance(layout, list) else []
+
+
+def _start_with_user(placed: list[_Placed], changes: list[HistoryProblem]) -> list[_Placed]:
+    """The messages, with a line of the user before the assistant's first one if nothing of the user is."""
+    at = next((at for at, (_, message) in enumerate(placed) if _is_start(message)), None)
+    if at is None or getattr(placed[at][1], "role", "") == "user":
+        return placed
+    index = placed[at][0]
+    changes.append(HistoryProblem("assistant first", index))
+    return [*placed[:at], (index, TextMessage("user", NO_FIRST_MESSAGE)), *placed[at:]]
+
+
+def _is_start(message: ChatMessage) -> bool:
+    """Whether this is the user's or the assistant's, of whom one speaks first."""
+    return has_tool_calls(message) or (isinstance(message, TextMessage) and message.role != "system")
 
 
 # -- calls and their results ---------------------------------------------------------------------------------------------
@@ -335,8 +338,7 @@ def _with_new_ids(kept: Any, calls: Sequence[_Call]) -> Any:
     return {**kept, "layout": layout}
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Requests of a run: each one repeats the messages of the last, so what was encoded for that is sent again.
+# -- encoding the requests of a run, each of which repeats the messages of the one before --------------------------------
 
 
 class RunMessages(list[ChatMessage]):
@@ -406,8 +408,7 @@ def _find_last_turn(messages: Sequence[ChatMessage], begin: int) -> int:
     return begin
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Going through a conversation: the tool names of earlier calls, and the results that follow each message.
+# -- walking through a conversation --------------------------------------------------------------------------------------
 
 
 def decode_with_call_names(

@@ -1,6 +1,6 @@
-"""The state of a run between two steps, for the sync and the async loop: what comes next, and when it is over.
+"""What a run works with: its limits, its hooks, its events, and its state between two steps, for both loops.
 
-All of it follows from the conversation, so a run can be continued from the JSON of one.
+The state follows from the conversation, so a run can be continued from the JSON of one.
 """
 
 from __future__ import annotations
@@ -31,16 +31,13 @@ from toolkit.wire.definition import NamedTool
 from toolkit.wire.message import ChatMessage, TextMessage, ToolResultMessage, has_tool_calls, is_tool_result
 from toolkit.wire.query import DONE, AnswerEvent, Conversation, FinishReason, QueryOptions, QueryResult, Usage
 
-# ----------------------------------------------------------------------------------------------------------------------
-# How far a run may go.
-
 
 @dataclass(frozen=True, slots=True)
 class RunLimits:
     """The most that one run may use; None is no limit. A run that reaches one raises ``RunLimitReached``.
 
     ``turns`` counts answers of the model. ``tokens`` counts input and output as the provider reports them, and is checked
-    before each request. After ``seconds`` the query, stream or call in progress is ended, too.
+    before each request. After ``seconds``, the query, stream or call in progress is cancelled.
 
     >>> RunLimits(turns=10, seconds=600)
     RunLimits(turns=10, tokens=None, seconds=600)
@@ -56,6 +53,64 @@ class RunLimits:
             if value is not None and not value > 0:
                 raise SetupError(f"the limit of {name} must be greater than 0, not {value!r}; None is no limit")
 
+
+# -- hooks: what a caller of ``run`` can do at each step; those of ``run_async`` may be async ----------------------------
+
+BeforeCall: TypeAlias = Callable[[ToolCall], ToolResult | None]
+"""Called for each call of a turn, before the first of them runs; a result is used instead of running the call."""
+AfterCall: TypeAlias = Callable[[ToolCall, ToolResult], ToolResult | None]
+"""Called with each call and its result; another result is used instead."""
+OnAction: TypeAlias = Callable[[QueryResult], Sequence[ChatMessage]]
+"""Called with an answer whose provider waits for an action, after its calls have run; returns the messages to add."""
+Save: TypeAlias = Callable[[Conversation], object]
+"""Called with the conversation after each step: an answer, the results of its calls, what ``on_action`` returned."""
+AsyncBeforeCall: TypeAlias = Callable[[ToolCall], ToolResult | Awaitable[ToolResult | None] | None]
+AsyncAfterCall: TypeAlias = Callable[[ToolCall, ToolResult], ToolResult | Awaitable[ToolResult | None] | None]
+AsyncOnAction: TypeAlias = Callable[[QueryResult], Sequence[ChatMessage] | Awaitable[Sequence[ChatMessage]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """The hooks of a run."""
+
+    before_call: BeforeCall | None
+    after_call: AfterCall | None
+    on_action: OnAction | None
+    save: Save | None
+
+
+@dataclass(frozen=True, slots=True)
+class AsyncHooks:
+    """The hooks of an async run."""
+
+    before_call: AsyncBeforeCall | None
+    after_call: AsyncAfterCall | None
+    on_action: AsyncOnAction | None
+    save: Save | None
+
+
+# -- events: those of each answer, the results of its calls, the end -----------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CallAnswered:
+    """A call of the model was run, and this is its result."""
+
+    call: ToolCall
+    result: ToolResult
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnded:
+    """The last event: the whole conversation."""
+
+    conversation: Conversation
+
+
+RunEvent: TypeAlias = AnswerEvent | CallAnswered | RunEnded
+
+
+# -- the state -----------------------------------------------------------------------------------------------------------
 
 _ERRORS: Final[dict[FinishReason, tuple[type[RunError], str]]] = {
     "error": (AnswerFailed, "the provider reported an error"),
@@ -231,65 +286,3 @@ def _detail(result: QueryResult) -> str:
         return f": {type(error).__name__}: {error}"
     text = str(error) if error is not None else result.content if result.finish_reason == "refused" else ""
     return f": {text[:500]}" if text else ""
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# What a caller of ``run`` can do at each step. With ``run_async``, hooks may be async.
-
-BeforeCall: TypeAlias = Callable[[ToolCall], ToolResult | None]
-"""Called for each call of a turn, before the first of them runs; a result is used instead of running the call."""
-
-AfterCall: TypeAlias = Callable[[ToolCall, ToolResult], ToolResult | None]
-"""Called with each call and its result; another result is used instead."""
-
-OnAction: TypeAlias = Callable[[QueryResult], Sequence[ChatMessage]]
-"""Called with an answer whose provider waits for an action, after its calls have run; returns the messages to add."""
-
-Save: TypeAlias = Callable[[Conversation], object]
-"""Called with the conversation after each step: an answer, the results of its calls, what ``on_action`` returned."""
-
-AsyncBeforeCall: TypeAlias = Callable[[ToolCall], ToolResult | Awaitable[ToolResult | None] | None]
-AsyncAfterCall: TypeAlias = Callable[[ToolCall, ToolResult], ToolResult | Awaitable[ToolResult | None] | None]
-AsyncOnAction: TypeAlias = Callable[[QueryResult], Sequence[ChatMessage] | Awaitable[Sequence[ChatMessage]]]
-
-
-@dataclass(frozen=True, slots=True)
-class Hooks:
-    """The hooks of a run."""
-
-    before_call: BeforeCall | None
-    after_call: AfterCall | None
-    on_action: OnAction | None
-    save: Save | None
-
-
-@dataclass(frozen=True, slots=True)
-class AsyncHooks:
-    """The hooks of an async run."""
-
-    before_call: AsyncBeforeCall | None
-    after_call: AsyncAfterCall | None
-    on_action: AsyncOnAction | None
-    save: Save | None
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# What happens during a run, in order: the events of each answer, the results of its calls, the end.
-
-
-@dataclass(frozen=True, slots=True)
-class CallAnswered:
-    """A call of the model was run, and this is its result."""
-
-    call: ToolCall
-    result: ToolResult
-
-
-@dataclass(frozen=True, slots=True)
-class RunEnded:
-    """The last event: the whole conversation."""
-
-    conversation: Conversation
-
-
-RunEvent: TypeAlias = AnswerEvent | CallAnswered | RunEnded

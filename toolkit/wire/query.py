@@ -1,4 +1,18 @@
-"""One request to a model, for any provider: its options, its answer, whole or streamed, and the conversation around it."""
+"""One request to a model, for any provider: its options, its answer, whole or streamed, and the conversation around it.
+
+Match the events of a streamed answer by class:
+
+>>> def show(event: AnswerEvent) -> str:
+...     match event:
+...         case TextDelta(text):
+...             return text
+...         case CallStarted(_, name):
+...             return f"[{name}]"
+...         case _:
+...             return ""
+>>> show(CallStarted("call_1", "read_file"))
+'[read_file]'
+"""
 
 from __future__ import annotations
 
@@ -125,21 +139,7 @@ class QueryResult:
         return TextMessage("assistant", self.content, self.metadata)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# What happens while an answer is streamed, in the order it comes.
-#
-# ``StreamResult.events`` yields these; its ``stream`` yields the text alone. Match them by class:
-#
-# >>> def show(event: AnswerEvent) -> str:
-# ...     match event:
-# ...         case TextDelta(text):
-# ...             return text
-# ...         case CallStarted(_, name):
-# ...             return f"[{name}]"
-# ...         case _:
-# ...             return ""
-# >>> show(CallStarted("call_1", "read_file"))
-# '[read_file]'
+# -- events of a streamed answer, in the order they come -----------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,10 +196,10 @@ class AnswerEnded:
 AnswerEvent: TypeAlias = (
     TextDelta | ReasoningDelta | CallStarted | ArgumentsDelta | CallCompleted | UsageUpdate | AnswerEnded
 )
+"""What ``StreamResult.events`` yields; its ``stream`` yields the text alone."""
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# A streamed answer: its text, its events and its result, all read from one request.
+# -- a streamed answer ---------------------------------------------------------------------------------------------------
 
 
 class StreamResult:
@@ -309,8 +309,7 @@ class AsyncTexts(AsyncIterator[str]):
         await self._events.aclose()
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# A conversation with a model: what ``toolkit.run`` starts from, returns, and continues.
+# -- conversations -------------------------------------------------------------------------------------------------------
 
 ConversationEnd: TypeAlias = Literal["stop", "done"]
 

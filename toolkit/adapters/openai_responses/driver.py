@@ -90,7 +90,7 @@ def build_request(model: str, prompt: Prompt, options: QueryOptions) -> JsonDict
     items = encode_history(prompt, joined, encode_messages)
     request: JsonDict = {"model": model, "input": mark_ends(items, options.cache_after, _with_breakpoint)}
     if options.tools:
-        request["tools"] = _add_programs(_add_search(encode_tools(options.tools, options.strict)))
+        request["tools"] = _add_server_tools(encode_tools(options.tools, options.strict))
         request["tool_choice"] = encode_choice(options.tool_choice, options.tools)
         request |= without_none(parallel_tool_calls=options.parallel_calls)
     if isinstance(options.reasoning, str):
@@ -106,18 +106,17 @@ def build_request(model: str, prompt: Prompt, options: QueryOptions) -> JsonDict
     return {**request, **options.extra}
 
 
-def _add_search(tools: list[JsonDict]) -> list[JsonDict]:
-    """The tools with a search for those that are loaded later, unless the caller has one."""
-    is_deferred = any(tool.get("defer_loading") for tool in tools)
-    has_search = any(tool.get("type") == "tool_search" for tool in tools)
-    return [{"type": "tool_search"}, *tools] if is_deferred and not has_search else tools
-
-
-def _add_programs(tools: list[JsonDict]) -> list[JsonDict]:
-    """The tools with the provider's programs, if one of them may be called from there, unless the caller has them."""
-    is_called = any(find_program(tool, PROGRAM) for tool in tools)
-    has_programs = any(tool.get("type") == _PROGRAMS for tool in tools)
-    return [{"type": _PROGRAMS}, *tools] if is_called and not has_programs else tools
+def _add_server_tools(tools: list[JsonDict]) -> list[JsonDict]:
+    """The tools, and unless the caller has them: a search if some are loaded later, and the provider's programs if some may
+    be called from there.
+    """
+    types = [tool.get("type") for tool in tools]
+    added: list[JsonDict] = []
+    if _PROGRAMS not in types and any(find_program(tool, PROGRAM) for tool in tools):
+        added.append({"type": _PROGRAMS})
+    if "tool_search" not in types and any(tool.get("defer_loading") for tool in tools):
+        added.append({"type": "tool_search"})
+    return [*added, *tools]
 
 
 def _with_breakpoint(item: JsonDict) -> JsonDict:
