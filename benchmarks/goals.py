@@ -121,6 +121,16 @@ GOALS: Final = (
         0.25,
         "-",
     ),
+    *(
+        Goal(f"200 turns of a run against twice 100, {provider}", f"growth/turns/{provider}", "ratio", "x", 1.3, before)
+        for provider, before in {
+            "OpenAI chat": "1.82",
+            "OpenAI Responses": "1.87",
+            "Anthropic": "1.97",
+            "Gemini": "1.87",
+            "Ollama": "1.93",
+        }.items()
+    ),
     Goal("glob against a bare walk with scandir", "search/glob/glob", "ratio", "x", 1.3, "2.7"),
     Goal("HTML to Markdown", "pages/page/Markdown", "value", " MB/s", 3, "0.66", at_least=True),
     *(

@@ -1,4 +1,4 @@
-"""How the cost of a call grows: with the size of its arguments, with the size of its output, with how many run at once."""
+"""How cost grows: that of a call with its arguments, its output and how many run at once; that of a run with its turns."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from pydantic import BaseModel
 
@@ -23,7 +23,12 @@ from acme.generated import (
 )
 from benchmarks.results import Row, Table, by_curve, compared
 from benchmarks.timing import least_cpu, least_cpu_async
-from toolkit import ToolCall, ToolContext
+from toolkit import RunLimits, ToolCall, ToolContext, run
+from toolkit.adapters.anthropic import AnthropicDriver
+from toolkit.adapters.gemini import GeminiDriver
+from toolkit.adapters.ollama import OllamaDriver
+from toolkit.adapters.openai_chat import OpenAIChatDriver
+from toolkit.adapters.openai_responses import OpenAIResponsesDriver
 from toolkit.handlers import Pack
 
 SIZES: Final = (10, 1_000, 10_000, 100_000, 1_000_000)
@@ -53,6 +58,7 @@ def measure(*, full: bool) -> Iterator[Table]:
         yield _by_arguments(context, sizes, rounds)
         yield _by_outputs(context, sizes, rounds)
         yield asyncio.run(_at_once(context, counts, rounds))
+        yield _by_turns(context, 100 if full else 5, rounds)
 
 
 def _by_arguments(context: ToolkitContext, sizes: tuple[int, ...], rounds: int) -> Table:
@@ -127,3 +133,84 @@ async def _at_once(context: ToolkitContext, counts: tuple[int, ...], rounds: int
                     tolerance = BETWEEN_THREADS if name == SYNC else None
                     rows.append(Row(name, each, "ns a call", ratio, "one call alone", count, tolerance=tolerance))
     return Table("at once", "Growth by the number of calls at once", by_curve(rows), axis="calls")
+
+
+class Client:
+    """In place of an SDK's client: any of its methods calls a tool ``turns`` times, then answers with a text."""
+
+    vertexai = False
+
+    def __init__(self, turns: int, turn: Callable[[str], object], end: object) -> None:
+        self._turns = turns
+        self._turn = turn
+        self._end = end
+        self._asked = 0
+
+    def __getattr__(self, name: str) -> Client:
+        return self
+
+    def __call__(self, **request: object) -> object:
+        self._asked += 1
+        return self._end if self._asked > self._turns else self._turn(f"call_{self._asked}")
+
+
+def _chat(id: str) -> object:
+    function = {"name": "shout", "arguments": '{"text": "x"}'}
+    message = {"content": "One moment\u2026", "tool_calls": [{"id": id, "type": "function", "function": function}]}
+    return {"choices": [{"message": message, "finish_reason": "tool_calls"}]}
+
+
+def _responses(id: str) -> object:
+    message = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "One moment\u2026"}]}
+    call = {"type": "function_call", "call_id": id, "name": "shout", "arguments": '{"text": "x"}'}
+    return {"status": "completed", "output": [message, call]}
+
+
+def _anthropic(id: str) -> object:
+    call = {"type": "tool_use", "id": id, "name": "shout", "input": {"text": "x"}}
+    return {"content": [{"type": "text", "text": "One moment\u2026"}, call], "stop_reason": "tool_use"}
+
+
+def _gemini(id: str) -> object:
+    call = {"functionCall": {"id": id, "name": "shout", "args": {"text": "x"}}}
+    return {"candidates": [{"content": {"parts": [{"text": "One moment\u2026"}, call]}, "finishReason": "STOP"}]}
+
+
+def _ollama(id: str) -> object:
+    call = {"function": {"name": "shout", "arguments": {"text": "x"}}}
+    return {"message": {"content": "One moment\u2026", "tool_calls": [call]}, "done_reason": "stop"}
+
+
+# By provider: the driver, how a turn that calls a tool is written, and an answer that is a text.
+MODELS: Final[dict[str, tuple[Callable[..., Any], Callable[[str], object], object]]] = {
+    "OpenAI chat": (OpenAIChatDriver, _chat, {"choices": [{"message": {"content": "so"}, "finish_reason": "stop"}]}),
+    "OpenAI Responses": (OpenAIResponsesDriver, _responses, {"status": "completed", "output": []}),
+    "Anthropic": (
+        AnthropicDriver,
+        _anthropic,
+        {"content": [{"type": "text", "text": "so"}], "stop_reason": "end_turn"},
+    ),
+    "Gemini": (GeminiDriver, _gemini, {"candidates": [{"content": {"parts": []}, "finishReason": "STOP"}]}),
+    "Ollama": (OllamaDriver, _ollama, {"message": {"content": "so"}, "done_reason": "stop"}),
+}
+
+
+def _by_turns(context: ToolkitContext, turns: int, rounds: int) -> Table:
+    """CPU time of a whole run with one call a turn, without what the SDK's client does."""
+
+    def handler(args: ShoutInput, ctx: ToolContext) -> ShoutOutput:
+        return ShoutOutput(text=args.text)
+
+    rows: list[Row] = []
+    with create_agent_toolkit(context, packs=[Pack({"shout": handler})]) as tk:
+
+        def converse(name: str, turns: int) -> None:
+            make_driver, turn, end = MODELS[name]
+            driver = make_driver(Client(turns, turn, end), model="gemini-3-pro")
+            run(driver, tk, "Shout.", limits=RunLimits(turns=None))
+
+        for name in MODELS:
+            lengths = {str(count): partial(converse, name, count) for count in (turns, 2 * turns)}
+            short, long = least_cpu(lengths, rounds=rounds).values()
+            rows.append(Row(name, long / 1000 / (2 * turns), "us a turn", long / (2 * short), f"twice {turns} turns"))
+    return Table("turns", f"Growth by the turns of a run: {2 * turns} turns", tuple(rows))

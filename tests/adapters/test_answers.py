@@ -16,7 +16,7 @@ from tests.adapters.metadata import metadata_of
 from tests.adapters.streams import read_stream
 from toolkit import JsonObject, QueryOptions, QueryResult, ToolDefinition, Usage
 from toolkit.adapters.openai_chat import AsyncOpenAIChatDriver, OpenAIChatDriver
-from toolkit.wire import AnswerEnded, AnswerEvent, CallCompleted, Reasoning, TextCame, UsageCame, from_json, to_json
+from toolkit.wire import AnswerEnded, AnswerEvent, CallCompleted, Reasoning, TextDelta, UsageUpdate, from_json, to_json
 
 
 def decode(adapter: str, answer: Any) -> QueryResult:
@@ -188,8 +188,8 @@ def test_a_driver_yields_events_and_ends_with_the_answer(kind: str) -> None:
     assert isinstance(ended, AnswerEnded)
     [call] = ended.result.tool_calls
     assert call.arguments == {"a": 1}, "in the form of the tool's own schema, not of strict mode"
-    assert [one for one in events if isinstance(one, TextCame | UsageCame | CallCompleted)] == [
-        TextCame("s"), TextCame("o"), CallCompleted(call), UsageCame(Usage(3, 5)),
+    assert [one for one in events if isinstance(one, TextDelta | UsageUpdate | CallCompleted)] == [
+        TextDelta("s"), TextDelta("o"), CallCompleted(call), UsageUpdate(Usage(3, 5)),
     ]  # fmt: skip
     assert isinstance(ended.result.raw, list)
     assert [type(one).__name__ for one in ended.result.raw] == ["ChatCompletionChunk"] * 5
@@ -199,7 +199,7 @@ def test_a_driver_yields_events_and_ends_with_the_answer(kind: str) -> None:
 def test_a_stream_that_breaks_ends_with_what_came(kind: str) -> None:
     with serve(Answer(events=EVENTS[:2], cut=True)) as server:
         *events, ended = read_all(kind, server.url)
-    assert events == [TextCame("s"), TextCame("o")]
+    assert events == [TextDelta("s"), TextDelta("o")]
     assert isinstance(ended, AnswerEnded)
     assert (ended.result.content, ended.result.finish_reason) == ("so", "error")
 
@@ -208,7 +208,7 @@ def test_text_and_events_are_read_from_one_request() -> None:
     with serve(Answer(events=EVENTS)) as server, openai.OpenAI(api_key="k", base_url=f"{server.url}/v1") as client:
         answer = OpenAIChatDriver(client, model="m").stream_query("hello")
         assert next(answer.stream) == "s"
-        assert next(answer.events) == TextCame("o")
+        assert next(answer.events) == TextDelta("o")
         assert list(answer.stream) == []
         assert answer.result.content == "so"
         assert list(answer.events) == []

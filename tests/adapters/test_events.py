@@ -10,7 +10,7 @@ import pytest
 
 from tests.adapters.streams import ADAPTERS, accumulator, adapter_module, recorded_streams
 from toolkit.testing.laws import check_events_add_up, check_stream_can_be_cut
-from toolkit.wire import AnswerEvent, ArgumentsCame, CallCompleted, CallStarted, QueryResult
+from toolkit.wire import AnswerEvent, ArgumentsDelta, CallCompleted, CallStarted, QueryResult
 
 
 def read_events(adapter: str, stream: list[Any]) -> tuple[list[AnswerEvent], QueryResult]:
@@ -46,8 +46,8 @@ def test_calls_of_chat_are_told_in_pieces() -> None:
     )
     assert events == [
         CallStarted("c1", "add"),
-        ArgumentsCame("c1", '{"a"'),
-        ArgumentsCame("c1", ":1}"),
+        ArgumentsDelta("c1", '{"a"'),
+        ArgumentsDelta("c1", ":1}"),
         CallCompleted(result.tool_calls[0]),
     ]
 
@@ -58,7 +58,7 @@ def test_a_call_without_an_id_is_told_with_the_id_it_gets() -> None:
         "openai_chat", [{"choices": [{"delta": {"tool_calls": [piece]}, "finish_reason": "tool_calls"}]}]
     )
     [call] = result.tool_calls
-    assert events == [CallStarted(call.id, "add"), ArgumentsCame(call.id, "{}"), CallCompleted(call)]
+    assert events == [CallStarted(call.id, "add"), ArgumentsDelta(call.id, "{}"), CallCompleted(call)]
 
 
 def test_at_the_token_limit_no_call_is_complete() -> None:
@@ -66,7 +66,7 @@ def test_at_the_token_limit_no_call_is_complete() -> None:
     events, _ = read_events(
         "openai_chat", [{"choices": [{"delta": {"tool_calls": [piece]}, "finish_reason": "length"}]}]
     )
-    assert events == [CallStarted("c1", "add"), ArgumentsCame("c1", '{"a"')]
+    assert events == [CallStarted("c1", "add"), ArgumentsDelta("c1", '{"a"')]
 
 
 @pytest.mark.parametrize("adapter", ADAPTERS)

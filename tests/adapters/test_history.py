@@ -1,15 +1,25 @@
 from __future__ import annotations
 
+import copy
+import pickle
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit import ContentBlock, TextMessage, ToolCall, ToolResult, ToolResultMessage, repair_history, validate_history
-from toolkit.adapters import anthropic, openai_chat, openai_responses
-from toolkit.adapters.history import LOST_RESULT, NO_FIRST_MESSAGE
+from toolkit.adapters import anthropic, gemini, ollama, openai_chat, openai_responses
+from toolkit.adapters.history import (
+    LOST_RESULT,
+    NO_FIRST_MESSAGE,
+    EncodedHistory,
+    GrowingHistory,
+    RunMessages,
+    encode_history,
+)
 from toolkit.wire import AssistantToolCallMessage, ChatMessage
 
 
@@ -238,3 +248,54 @@ def test_a_repaired_history_is_what_providers_demand(messages: list[ChatMessage]
     used = [block["id"] for block in blocks if block["type"] == "tool_use"]
     answered = [block["tool_use_id"] for block in blocks if block["type"] == "tool_result"]
     assert used == answered and len(set(used)) == len(used)
+
+
+# The loop repairs and encodes only what is new; these are internal because the public functions take whole conversations.
+
+
+@given(st.lists(histories(), max_size=4))
+def test_a_history_that_grows_is_repaired_like_a_whole_one(pieces: list[list[ChatMessage]]) -> None:
+    growing = GrowingHistory()
+    messages: list[ChatMessage] = []
+    for piece in pieces:
+        given_now = [*messages, *piece]
+        repaired, whole = growing.repair(given_now), repair_history(given_now)
+        assert repaired.messages == whole.messages
+        assert [one.index for one in repaired.changes] == [one.index for one in whole.changes]
+        messages = repaired.messages
+
+
+def test_an_edited_history_is_repaired_again() -> None:
+    growing = GrowingHistory()
+    messages = growing.repair([said(), called("a"), result("a"), said()]).messages
+    assert growing.repair([said(), said(), *messages[2:]]).messages == [said(), said(), said()]
+    assert growing.repair(messages[:2]).messages == [said(), called("a")]
+    assert growing.repair([*messages[:2], result("a", "2")]).messages == [said(), called("a"), result("a", "2")]
+
+
+@pytest.mark.parametrize(
+    "adapter", [anthropic, gemini, ollama, openai_chat, openai_responses], ids=lambda one: one.__name__
+)
+@given(pieces=st.lists(histories(), max_size=4))
+def test_a_history_that_grows_is_encoded_like_a_whole_one(adapter: Any, pieces: list[list[ChatMessage]]) -> None:
+    growing, encoded = GrowingHistory(), dict[object, EncodedHistory]()
+    messages: list[ChatMessage] = []
+    for piece in pieces:
+        messages = growing.repair([*messages, *piece]).messages
+        sent = encode_history(RunMessages(messages, encoded), messages, adapter.encode_messages)
+        assert sent == encode_history(messages, messages, adapter.encode_messages)
+
+
+def test_an_edited_history_is_encoded_again() -> None:
+    encoded: dict[object, EncodedHistory] = {}
+    turn = [said(), called("a"), result("a")]
+    for messages in ([*turn, TextMessage("assistant", "so")], [said("bye"), *turn[1:]], [said("bye")]):
+        sent = encode_history(RunMessages(messages, encoded), messages, openai_chat.encode_messages)
+        assert sent == openai_chat.encode_messages(messages)
+
+
+def test_copies_of_a_requests_messages_are_plain_lists() -> None:
+    messages = RunMessages([said()], {})
+    for made in (copy.copy(messages), copy.deepcopy(messages), pickle.loads(pickle.dumps(messages))):
+        assert type(made) is list
+        assert made == [said()]

@@ -36,7 +36,7 @@ from toolkit import (
 from toolkit.adapters.openai_chat import OpenAIChatDriver
 from toolkit.loop import CallAnswered, RunEnded
 from toolkit.testing import AsyncScriptedModel, ScriptedModel
-from toolkit.wire import AnswerEnded, AnswerEvent, ArgumentsCame, CallCompleted, CallStarted, TextCame
+from toolkit.wire import AnswerEnded, AnswerEvent, ArgumentsDelta, CallCompleted, CallStarted, TextDelta
 
 
 def test_every_event_comes_in_its_order(loop: Loop) -> None:
@@ -44,8 +44,8 @@ def test_every_event_comes_in_its_order(loop: Loop) -> None:
     loop.script(first, second)
     events = list(loop.stream("Add."))
     assert [type(event) for event in events] == [
-        *(TextCame, TextCame, CallStarted, ArgumentsCame, ArgumentsCame, CallCompleted, AnswerEnded, CallAnswered),
-        *(CallStarted, ArgumentsCame, ArgumentsCame, CallCompleted, AnswerEnded, CallAnswered, RunEnded),
+        *(TextDelta, TextDelta, CallStarted, ArgumentsDelta, ArgumentsDelta, CallCompleted, AnswerEnded, CallAnswered),
+        *(CallStarted, ArgumentsDelta, ArgumentsDelta, CallCompleted, AnswerEnded, CallAnswered, RunEnded),
     ]
     assert events[6] == AnswerEnded(first)
     assert events[7] == CallAnswered(add("1", 1, 2), ToolResult("1", "add", "data", {"sum": 3}))
@@ -74,7 +74,7 @@ def test_a_conversation_that_has_ended_is_one_event(loop: Loop) -> None:
 def test_closing_the_events_closes_the_stream(loop: Loop) -> None:
     loop.script(says("hello you"), says("late"))
     events: Any = loop.stream("hi")
-    assert next(events) == TextCame("hello ")
+    assert next(events) == TextDelta("hello ")
     events.close()
     assert (loop.driver.streams_closed, loop.driver.turns_left) == (1, 1)
 
@@ -93,7 +93,7 @@ def test_a_signal_ends_a_stream(loop: Loop) -> None:
     signal = CancelSignal()
     loop.script(says("hello you"))
     events = loop.stream("hi", signal=signal)
-    assert next(events) == TextCame("hello ")
+    assert next(events) == TextDelta("hello ")
     signal.cancel("the user pressed stop")
     with pytest.raises(RunCancelled, match="the user pressed stop"):
         next(events)
@@ -116,10 +116,10 @@ class Silence:
         def read() -> Iterator[AnswerEvent]:
             try:
                 self.is_started = True
-                yield TextCame("h")
+                yield TextDelta("h")
                 self.before()
                 self.released.wait(60)
-                yield TextCame("i")
+                yield TextDelta("i")
             finally:
                 self.closed.set()
 
@@ -129,7 +129,7 @@ class Silence:
         async def read() -> AsyncIterator[AnswerEvent]:
             try:
                 self.is_started = True
-                yield TextCame("h")
+                yield TextDelta("h")
                 self.before()
                 await asyncio.Event().wait()
             finally:
@@ -143,7 +143,7 @@ def test_a_signal_ends_a_silent_stream(loop: Loop) -> None:
     silence = Silence(before=lambda: signal.cancel("the user pressed stop"))
     loop.driver = silence.driver(loop.is_async)
     events = loop.stream("hi", signal=signal)
-    assert next(events) == TextCame("h")
+    assert next(events) == TextDelta("h")
     with pytest.raises(RunCancelled, match="the user pressed stop"):
         next(events)
     silence.released.set()
@@ -171,7 +171,7 @@ def test_a_stream_with_limits_has_the_same_events_in_one_context(loop: Loop) -> 
     def read() -> Iterator[AnswerEvent]:
         token = variable.set("inside")
         for letter in "hi":
-            yield TextCame(letter)
+            yield TextDelta(letter)
             seen.append(variable.get())
         variable.reset(token)
 
@@ -187,7 +187,7 @@ def test_a_stream_with_limits_has_the_same_events_in_one_context(loop: Loop) -> 
 
     loop.driver = SimpleNamespace(stream_query=stream_async if loop.is_async else stream)
     events = loop.stream_at_once("hi", limits=RunLimits(seconds=600), signal=CancelSignal())
-    assert events[:3] == [TextCame("h"), TextCame("i"), AnswerEnded(says("hi"))]
+    assert events[:3] == [TextDelta("h"), TextDelta("i"), AnswerEnded(says("hi"))]
     assert isinstance(events[3], RunEnded)
     assert seen == ["inside", "inside"]
 
@@ -223,7 +223,7 @@ def test_with_the_client_of_an_sdk(tmp_path: Path) -> None:
     ):
         events = list(stream_run(OpenAIChatDriver(client, model="m"), toolkit, "Which version is it?"))
 
-    assert [event.text for event in events if isinstance(event, TextCame)] == ["It is ", "1.4.2."]
+    assert [event.text for event in events if isinstance(event, TextDelta)] == ["It is ", "1.4.2."]
     [answered] = [event for event in events if isinstance(event, CallAnswered)]
     assert "1.4.2" in str(answered.result.value)
     assert isinstance(events[-1], RunEnded) and events[-1].conversation.answer == "It is 1.4.2."

@@ -23,7 +23,7 @@ from toolkit import (
     stream_run,
 )
 from toolkit.testing import AsyncScriptedModel, ModelRequest, ScriptedModel, call, cut_off, failure, refusal, turn
-from toolkit.wire import AnswerEnded, ArgumentsCame, CallCompleted, CallStarted, TextCame, UsageCame
+from toolkit.wire import AnswerEnded, ArgumentsDelta, CallCompleted, CallStarted, TextDelta, UsageUpdate
 
 pytestmark = pytest.mark.toolkit(files={"notes.txt": "hello\n"})
 
@@ -65,11 +65,11 @@ def test_answers_that_cannot_be_used(toolkit: Toolkit, name: str) -> None:
 def test_streams_come_in_pieces(toolkit: Toolkit) -> None:
     made = turn("Let me  look.", call("read_file", path="notes.txt"), usage=Usage(3, 4))
     events = list(ScriptedModel(made).stream_query("hi").events)
-    texts = [event.text for event in events if isinstance(event, TextCame)]
+    texts = [event.text for event in events if isinstance(event, TextDelta)]
     assert texts == ["Let ", "me ", " ", "look."]
-    pieces = [event.text for event in events if isinstance(event, ArgumentsCame)]
+    pieces = [event.text for event in events if isinstance(event, ArgumentsDelta)]
     assert len(pieces) == 2 and "".join(pieces) == '{"path": "notes.txt"}'
-    assert [type(event) for event in events[4:]] == [CallStarted, ArgumentsCame, ArgumentsCame, CallCompleted, UsageCame, AnswerEnded]  # fmt: skip
+    assert [type(event) for event in events[4:]] == [CallStarted, ArgumentsDelta, ArgumentsDelta, CallCompleted, UsageUpdate, AnswerEnded]  # fmt: skip
     with ScriptedModel(call("done", message="bye")) as model:
         assert list(stream_run(model, toolkit, "hi"))
 

@@ -15,12 +15,12 @@ from toolkit.wire.query import (
     AsyncStreamResult,
     Conversation,
     QueryResult,
-    ReasoningCame,
+    ReasoningDelta,
     StreamResult,
-    TextCame,
+    TextDelta,
 )
 
-EVENTS: tuple[AnswerEvent, ...] = (ReasoningCame("hm"), TextCame("hel"), ReasoningCame("so"), TextCame("lo"))
+EVENTS: tuple[AnswerEvent, ...] = (ReasoningDelta("hm"), TextDelta("hel"), ReasoningDelta("so"), TextDelta("lo"))
 WHOLE = QueryResult("hello")
 
 

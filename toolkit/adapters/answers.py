@@ -1,4 +1,9 @@
-"""Building a ``QueryResult`` in the same way for every provider: token counts, and answers that failed."""
+"""Building a ``QueryResult`` in the same way for every provider: token counts, failures, and why an answer ended.
+
+The tables hold every word that a provider is known to report, and the finish reason it means. A word that is not in its
+provider's table means ``stop``, or ``tool_calls`` if there are calls. The tests compare the tables with the types of the
+SDKs, so that a new word is noticed.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +16,15 @@ from toolkit.adapters.lossless import provider_metadata
 from toolkit.adapters.values import JsonDict
 from toolkit.wire.call import ToolCall
 from toolkit.wire.query import FinishReason, QueryResult, Usage
+
+Reasons: TypeAlias = Mapping[str, FinishReason]
+# The first that holds is reported.
+_PRECEDENCE: Final[tuple[FinishReason, ...]] = (
+    "error", "length", "filtered", "refused", "tool_calls", "needs_action", "paused", "stop",
+)  # fmt: skip
+
+
+# -- results -------------------------------------------------------------------------------------------------------------
 
 
 def error_result(
@@ -29,45 +43,6 @@ def end_stream_early(so_far: QueryResult, provider: str, error: object) -> Query
     why = {"error": error} if error is not None else {"cut": True}
     kept = provider_metadata(so_far.metadata, provider)
     return replace(so_far, finish_reason="error", metadata={provider: {**kept, **why}})
-
-
-def join_pieces(so_far: Any, more: Any) -> Any:
-    """A streamed value: text and lists come in pieces, anything else comes whole."""
-    if isinstance(so_far, str):
-        return so_far + more if isinstance(more, str) else so_far
-    return [*so_far, *more] if isinstance(so_far, list) and isinstance(more, list) else more
-
-
-def count(value: object) -> int | None:
-    """A number of tokens, if it is one."""
-    if isinstance(value, float):
-        return int(value) if math.isfinite(value) else None
-    return value if type(value) is int else None
-
-
-def add_counts(*values: object) -> int | None:
-    """The sum of numbers of tokens; None if none of them is known."""
-    known = [found for value in values if (found := count(value)) is not None]
-    return sum(known) if known else None
-
-
-def keep_usage(usage: object) -> JsonDict:
-    """What is kept of the provider's own token counts, which may have more details than ``Usage``."""
-    return {"usage": usage} if isinstance(usage, dict) and usage else {}
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# Why an answer ended: every word that a provider is known to report, and the finish reason it means.
-#
-# A word that is not in its provider's table means ``stop``, or ``tool_calls`` if there are calls. The tests compare the
-# tables with the types of the SDKs, so that a new word is noticed.
-
-Reasons: TypeAlias = Mapping[str, FinishReason]
-
-# The first that holds is reported.
-_PRECEDENCE: Final[tuple[FinishReason, ...]] = (
-    "error", "length", "filtered", "refused", "tool_calls", "needs_action", "paused", "stop",
-)  # fmt: skip
 
 
 def choose_finish_reason(
@@ -95,6 +70,37 @@ def openai_error_reason(error: object) -> FinishReason:
     return OPENAI_ERRORS.get(code, "error") if isinstance(code, str) else "error"
 
 
+def join_pieces(so_far: Any, more: Any) -> Any:
+    """A streamed value: text and lists come in pieces, anything else comes whole."""
+    if isinstance(so_far, str):
+        return so_far + more if isinstance(more, str) else so_far
+    return [*so_far, *more] if isinstance(so_far, list) and isinstance(more, list) else more
+
+
+# -- token counts --------------------------------------------------------------------------------------------------------
+
+
+def count(value: object) -> int | None:
+    """A number of tokens, if it is one."""
+    if isinstance(value, float):
+        return int(value) if math.isfinite(value) else None
+    return value if type(value) is int else None
+
+
+def add_counts(*values: object) -> int | None:
+    """The sum of numbers of tokens; None if none of them is known."""
+    known = [found for value in values if (found := count(value)) is not None]
+    return sum(known) if known else None
+
+
+def keep_usage(usage: object) -> JsonDict:
+    """What is kept of the provider's own token counts, which may have more details than ``Usage``."""
+    return {"usage": usage} if isinstance(usage, dict) and usage else {}
+
+
+# -- tables of reasons ---------------------------------------------------------------------------------------------------
+
+
 def _words(reason: FinishReason, *words: str) -> dict[str, FinishReason]:
     return dict.fromkeys(words, reason)
 
@@ -108,7 +114,6 @@ OPENAI_CHAT: Final[Reasons] = {
     **_words("error", "error", "abort", "insufficient_system_resource", "network_error", "malformed_function_call"),
 }
 """The word in ``finish_reason``."""
-
 OPENAI_RESPONSES: Final[Reasons] = {
     **_words("stop", "completed"),
     **_words("error", "failed", "cancelled"),
@@ -120,7 +125,6 @@ OPENAI_RESPONSES: Final[Reasons] = {
     **_words("paused", "steered"),
 }
 """The reason in ``incomplete_details``, or else the word in ``status``."""
-
 OPENAI_ERRORS: Final[Reasons] = {
     **_words(
         "filtered",
@@ -135,7 +139,6 @@ OPENAI_ERRORS: Final[Reasons] = {
     ),
 }  # fmt: skip
 """The ``code`` of an error. All others are errors."""
-
 ANTHROPIC: Final[Reasons] = {
     **_words("stop", "end_turn", "stop_sequence"),
     **_words("tool_calls", "tool_use"),
@@ -144,7 +147,6 @@ ANTHROPIC: Final[Reasons] = {
     **_words("paused", "pause_turn", "compaction"),
 }
 """The word in ``stop_reason``."""
-
 GEMINI: Final[Reasons] = {
     **_words("stop", "STOP", "FINISH_REASON_UNSPECIFIED"),
     # After CONTINUATION, another request with the token in the metadata goes on; the SDK sends it by itself.
@@ -162,17 +164,14 @@ GEMINI: Final[Reasons] = {
     ),
 }  # fmt: skip
 """The word in ``finishReason``."""
-
 GEMINI_BLOCKS: Final[Reasons] = _words(
     "filtered",
     "BLOCKED_REASON_UNSPECIFIED", "SAFETY", "OTHER", "BLOCKLIST", "PROHIBITED_CONTENT", "IMAGE_SAFETY", "MODEL_ARMOR",
     "JAILBREAK",
 )  # fmt: skip
 """The word in ``promptFeedback.blockReason``: the request was not answered at all."""
-
 OLLAMA: Final[Reasons] = {**_words("stop", "stop", "load", "unload"), **_words("length", "length")}
 """The word in ``done_reason``."""
-
 BEDROCK: Final[Reasons] = {
     **_words("stop", "end_turn", "stop_sequence"),
     **_words("tool_calls", "tool_use"),
@@ -184,7 +183,6 @@ BEDROCK: Final[Reasons] = {
     **_words("paused", "pause_turn"),
 }
 """The word in ``stopReason``."""
-
 COHERE: Final[Reasons] = {
     **_words("stop", "COMPLETE", "STOP_SEQUENCE"),
     **_words("tool_calls", "TOOL_CALL"),
@@ -193,7 +191,6 @@ COHERE: Final[Reasons] = {
     **_words("filtered", "ERROR_TOXIC"),
 }
 """The word in ``finish_reason``."""
-
 LANGCHAIN: Final[Reasons] = {
     word.lower(): reason
     for table in (OPENAI_RESPONSES, OLLAMA, COHERE, GEMINI, BEDROCK, ANTHROPIC, OPENAI_CHAT)

@@ -1,4 +1,4 @@
-"""Encodes conversations whose messages are lists of blocks.
+"""Messages that are lists of blocks, as Anthropic and Bedrock have them: encoding, decoding and putting streams together.
 
 Where the neutral form cannot express the content of a message, the decoder keeps a ``layout``: an entry for each block, in
 order. An entry may also hold a difference (``lossless``).
@@ -35,6 +35,11 @@ from toolkit.wire.call import ToolCall, ToolResult
 from toolkit.wire.content import ContentBlock
 from toolkit.wire.message import AssistantToolCallMessage, ChatMessage, Role, TextMessage, ToolResultMessage
 
+_ROLES: Final[dict[str, Role]] = {"system": "system", "user": "user", "assistant": "assistant"}
+
+
+# -- encoding ------------------------------------------------------------------------------------------------------------
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockWriter:
@@ -54,11 +59,6 @@ class BlockWriter:
     about_text: frozenset[str]
     bare_text: bool
     alternating: bool
-
-
-def text_digest(text: str) -> str:
-    """A short digest, to find out whether a text has changed."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
 def encode_turns(writer: BlockWriter, messages: Iterable[ChatMessage]) -> list[JsonDict]:
@@ -221,10 +221,7 @@ def _as_blocks(writer: BlockWriter, content: str | list[JsonDict]) -> list[JsonD
     return _encode_blocks(writer, content) if isinstance(content, str) else content
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Decodes messages that are lists of blocks; ``blocks/encode.py`` says what is kept in their metadata.
-
-_ROLES: Final[dict[str, Role]] = {"system": "system", "user": "user", "assistant": "assistant"}
+# -- decoding ------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -388,8 +385,12 @@ def _keep_layout(
     return {"layout": layout}
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Blocks that are streamed in pieces, put together by index and id, never by their position in a list.
+def text_digest(text: str) -> str:
+    """A short digest, to find out whether a text has changed."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+
+
+# -- blocks in pieces, put together by index and id, never by their position in a list -----------------------------------
 
 
 @dataclass(slots=True)

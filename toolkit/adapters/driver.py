@@ -1,7 +1,7 @@
 """What all drivers share: sending one request, reading its answer or stream, and returning errors as results.
 
-A provider's driver says what differs in an ``Exchange``: how a request is built, which method of the SDK's client sends it,
-and how the answer is decoded.
+A provider's driver describes what differs in an ``Exchange``: how a request is built, which method of the SDK's client sends
+it, and how the answer is decoded.
 """
 
 from __future__ import annotations
@@ -34,80 +34,13 @@ from toolkit.wire.query import (
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-
-# ----------------------------------------------------------------------------------------------------------------------
-# Answers that are values of a pydantic model: the schema to ask with, and reading what came.
-
-ModelT = TypeVar("ModelT", bound="BaseModel")
-
-# Providers want an object at the root; the value of any other model is this property of one.
-_WRAPPER: Final = "value"
-_DEFINITIONS: Final = "$defs"
-_MAX_ERRORS: Final = 3
-_WHY: Final[dict[FinishReason, str]] = {
-    "length": "the answer was cut at the token limit: raise 'max_tokens'",
-    "tool_calls": "the model called tools instead of answering: run the calls, and ask again with their results",
-    "refused": "the model declined to answer",
-    "filtered": "the provider's safety filter blocked the request or the answer",
-    "paused": "the provider paused the turn: send the conversation again as it is",
-    "needs_action": "the provider waits for an approval, or for an action of one of its own tools",
-}
-
-
-def output_schema(model: type[BaseModel]) -> OutputSchema:
-    """The schema to ask for values of a model with."""
-    schema = model.model_json_schema()
-    if not _is_wrapped(model):
-        return OutputSchema(model.__name__, JsonObject(schema))
-    definitions = {_DEFINITIONS: schema.pop(_DEFINITIONS)} if _DEFINITIONS in schema else {}
-    made = {"type": "object", "properties": {_WRAPPER: schema}, "required": [_WRAPPER], "additionalProperties": False}
-    return OutputSchema(model.__name__, JsonObject({**made, **definitions}))
-
-
-def _is_wrapped(model: type[BaseModel]) -> bool:
-    from pydantic import RootModel
-
-    return issubclass(model, RootModel)
-
-
-def enforced_schema(output: OutputSchema, rules: StrictRules, provider: str) -> JsonDict:
-    """The schema for a provider that takes none but strict ones; raises ValueError for one that it cannot enforce."""
-    receipt = output_receipt(output, rules)
-    if not receipt.is_strict:
-        places = "; ".join(f"{pointer or 'the schema'}: {why}" for pointer, why in receipt.problems[:_MAX_ERRORS])
-        raise ValueError(f"{provider} cannot enforce the schema of {output.name!r}: {places}; change the model there")
-    return receipt.schema
-
-
-def read_output(result: QueryResult, model: type[ModelT], rules: StrictRules | None) -> Output[ModelT]:
-    """The value in an answer; raises ``OutputError`` if there is none."""
-    from pydantic import ValidationError
-
-    if result.finish_reason != "stop":
-        error = result.metadata.get("error")
-        why = _WHY.get(result.finish_reason, f"the query failed: {error}")
-        raise OutputError(why, result) from (error if isinstance(error, BaseException) else None)
-    try:
-        answer: Any = json.loads(result.content)
-    except (ValueError, RecursionError) as error:
-        raise OutputError(f"the answer is not JSON: {error}", result) from error
-    receipt = StrictReceipt({}) if rules is None else output_receipt(output_schema(model), rules)
-    if isinstance(answer, dict):
-        answer = receipt.decode(answer)
-        answer = answer.get(_WRAPPER, answer) if _is_wrapped(model) else answer
-    try:
-        return Output(model.model_validate_json(json.dumps(answer)), result)
-    except ValidationError as error:
-        found = [f"{'/'.join(map(str, one['loc'])) or 'the whole'}: {one['msg']}" for one in error.errors()]
-        more = f"; and {len(found) - _MAX_ERRORS} more" if len(found) > _MAX_ERRORS else ""
-        what = "; ".join(found[:_MAX_ERRORS])
-        raise OutputError(f"the answer does not fit {model.__name__}: {what}{more}", result) from error
-
-
 Prompt: TypeAlias = str | Sequence[ChatMessage]
 """What a query starts with: a user's text, or messages."""
-
+ModelT = TypeVar("ModelT", bound="BaseModel")
 _DEFAULTS: Final = QueryOptions()
+
+
+# -- one request and its answer ------------------------------------------------------------------------------------------
 
 
 class GrowingAnswer(Protocol):
@@ -137,7 +70,8 @@ class Exchange:
     client are awaited. ``manage`` wraps a stream that does not close itself in a context manager that does. ``finish`` may
     change a result before it is returned. ``error_reason`` tells the errors of a safety filter from others. ``output_rules``
     are those by which ``build_request`` rewrites the schema of a structured output, if it does. ``provider_name`` (as
-    OpenTelemetry calls it) and ``model`` are for traces.
+    OpenTelemetry calls it) and ``model`` are for traces. ``history`` is the key of a request under which the conversation
+    is, as ``encode_history`` returned it.
     """
 
     build_request: Callable[[Prompt, QueryOptions], JsonDict]
@@ -149,13 +83,15 @@ class Exchange:
     finish: Callable[[QueryResult, QueryOptions], QueryResult] = _keep_result
     error_reason: Callable[[Exception], FinishReason] = _always_error
     output_rules: StrictRules | None = None
+    history: str = "messages"
     provider_name: str = ""
     model: str = ""
 
     def request(self, prompt: Prompt, options: QueryOptions) -> JsonDict:
         """The request to send. A lone surrogate in it, wherever it came from, could not be sent."""
-        request: JsonDict = mend(self.build_request(prompt, options))
-        return request
+        request = self.build_request(prompt, options)
+        is_mended = self.history not in options.extra
+        return {key: value if is_mended and key == self.history else mend(value) for key, value in request.items()}
 
     def decode_answer(self, answer: object, options: QueryOptions) -> QueryResult:
         return replace(self.finish(self.decode(answer), options), raw=answer)
@@ -189,6 +125,9 @@ class _StreamedQuery:
     def result(self) -> QueryResult:
         whole = replace(self._exchange.finish(self._answer.result(), self._options), raw=self._raw)
         return whole if self.error is None else self._exchange.fail(whole, self.error)
+
+
+# -- drivers -------------------------------------------------------------------------------------------------------------
 
 
 class BaseDriver:
@@ -278,28 +217,7 @@ class AsyncBaseDriver:
         return AsyncStreamResult(read_events(), query.result)
 
 
-# -- building requests ---------------------------------------------------------------------------------------------------
-
-
-def join_messages(prompt: Prompt, options: QueryOptions) -> list[ChatMessage]:
-    """The conversation: the prompt and the messages after it."""
-    first: Sequence[ChatMessage] = [TextMessage("user", prompt)] if isinstance(prompt, str) else prompt
-    return [*first, *options.messages]
-
-
-def join_messages_with_system(prompt: Prompt, options: QueryOptions) -> list[ChatMessage]:
-    """The conversation with the system text of the options in front."""
-    system = [TextMessage("system", options.system)] if options.system is not None else []
-    return [*system, *join_messages(prompt, options)]
-
-
-def without_none(**fields: Any) -> JsonDict:
-    """The fields that have a value."""
-    return {key: value for key, value in fields.items() if value is not None}
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# Drivers whose SDK can count the tokens of a request without sending it to the model.
+# -- drivers whose SDK can count the tokens of a request without sending it to the model ---------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,3 +261,89 @@ class AsyncCountingDriver(AsyncBaseDriver):
 def select_keys(request: JsonDict, keys: frozenset[str]) -> JsonDict:
     """The part of a request that a counting method takes."""
     return {key: value for key, value in request.items() if key in keys}
+
+
+# -- building requests ---------------------------------------------------------------------------------------------------
+
+
+def join_messages(prompt: Prompt, options: QueryOptions) -> list[ChatMessage]:
+    """The conversation: the prompt and the messages after it."""
+    first: Sequence[ChatMessage] = [TextMessage("user", prompt)] if isinstance(prompt, str) else prompt
+    return [*first, *options.messages]
+
+
+def join_messages_with_system(prompt: Prompt, options: QueryOptions) -> list[ChatMessage]:
+    """The conversation with the system text of the options in front."""
+    system = [TextMessage("system", options.system)] if options.system is not None else []
+    return [*system, *join_messages(prompt, options)]
+
+
+def without_none(**fields: Any) -> JsonDict:
+    """The fields that have a value."""
+    return {key: value for key, value in fields.items() if value is not None}
+
+
+# -- answers that are values of a pydantic model -------------------------------------------------------------------------
+
+# Providers want an object at the root; the value of any other model is this property of one.
+_WRAPPER: Final = "value"
+_DEFINITIONS: Final = "$defs"
+_MAX_ERRORS: Final = 3
+_WHY: Final[dict[FinishReason, str]] = {
+    "length": "the answer was cut at the token limit: raise 'max_tokens'",
+    "tool_calls": "the model called tools instead of answering: run the calls, and ask again with their results",
+    "refused": "the model declined to answer",
+    "filtered": "the provider's safety filter blocked the request or the answer",
+    "paused": "the provider paused the turn: send the conversation again as it is",
+    "needs_action": "the provider waits for an approval, or for an action of one of its own tools",
+}
+
+
+def output_schema(model: type[BaseModel]) -> OutputSchema:
+    """The schema to ask for values of a model with."""
+    schema = model.model_json_schema()
+    if not _is_wrapped(model):
+        return OutputSchema(model.__name__, JsonObject(schema))
+    definitions = {_DEFINITIONS: schema.pop(_DEFINITIONS)} if _DEFINITIONS in schema else {}
+    made = {"type": "object", "properties": {_WRAPPER: schema}, "required": [_WRAPPER], "additionalProperties": False}
+    return OutputSchema(model.__name__, JsonObject({**made, **definitions}))
+
+
+def _is_wrapped(model: type[BaseModel]) -> bool:
+    from pydantic import RootModel
+
+    return issubclass(model, RootModel)
+
+
+def enforced_schema(output: OutputSchema, rules: StrictRules, provider: str) -> JsonDict:
+    """The schema for a provider that takes none but strict ones; raises ValueError for one that it cannot enforce."""
+    receipt = output_receipt(output, rules)
+    if not receipt.is_strict:
+        places = "; ".join(f"{pointer or 'the schema'}: {why}" for pointer, why in receipt.problems[:_MAX_ERRORS])
+        raise ValueError(f"{provider} cannot enforce the schema of {output.name!r}: {places}; change the model there")
+    return receipt.schema
+
+
+def read_output(result: QueryResult, model: type[ModelT], rules: StrictRules | None) -> Output[ModelT]:
+    """The value in an answer; raises ``OutputError`` if there is none."""
+    from pydantic import ValidationError
+
+    if result.finish_reason != "stop":
+        error = result.metadata.get("error")
+        why = _WHY.get(result.finish_reason, f"the query failed: {error}")
+        raise OutputError(why, result) from (error if isinstance(error, BaseException) else None)
+    try:
+        answer: Any = json.loads(result.content)
+    except (ValueError, RecursionError) as error:
+        raise OutputError(f"the answer is not JSON: {error}", result) from error
+    receipt = StrictReceipt({}) if rules is None else output_receipt(output_schema(model), rules)
+    if isinstance(answer, dict):
+        answer = receipt.decode(answer)
+        answer = answer.get(_WRAPPER, answer) if _is_wrapped(model) else answer
+    try:
+        return Output(model.model_validate_json(json.dumps(answer)), result)
+    except ValidationError as error:
+        found = [f"{'/'.join(map(str, one['loc'])) or 'the whole'}: {one['msg']}" for one in error.errors()]
+        more = f"; and {len(found) - _MAX_ERRORS} more" if len(found) > _MAX_ERRORS else ""
+        what = "; ".join(found[:_MAX_ERRORS])
+        raise OutputError(f"the answer does not fit {model.__name__}: {what}{more}", result) from error

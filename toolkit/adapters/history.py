@@ -1,19 +1,23 @@
-"""Finds and repairs what providers refuse in a conversation: calls without a result, results without a call, results in
-the wrong place, call ids that are not unique, messages without content, a conversation that the assistant starts.
+"""Conversations as providers accept them: repaired, and encoded piece by piece while a run makes them longer.
 
-Every provider wants the results of a turn right after it, one for each call. Histories lose that when a run is
-interrupted, when old messages are dropped to save tokens, or when two histories are joined. Some servers send the same call
-ids in every turn.
+Every provider wants the results of a turn right after it, one for each call. Histories lose that when a run is interrupted,
+when old messages are dropped to save tokens, or when two histories are joined. Some servers send the same call ids in every
+turn. Providers also refuse messages without content, and some a conversation that the assistant starts.
+
+Messages do not change. So a run repairs and encodes each of them once: what it knows of the earlier ones is kept by their
+identity, and an edited conversation is read again from its beginning.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from operator import is_
 from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 from toolkit.adapters.lossless import has_native_parts
+from toolkit.adapters.values import mend
 from toolkit.wire.call import ToolCall, ToolResult
 from toolkit.wire.content import ContentBlock
 from toolkit.wire.message import (
@@ -25,13 +29,17 @@ from toolkit.wire.message import (
     is_tool_result,
 )
 
+_Raw = TypeVar("_Raw")
+_Made = TypeVar("_Made")
 ProblemKind: TypeAlias = Literal[
     "call without result", "result without call", "duplicate result", "result out of place", "result with another name",
     "duplicate call id", "call without id", "no tool calls", "blank text", "assistant first",
 ]  # fmt: skip
-
 LOST_RESULT: Final = "TOOL_CANCELLED: the result of this call was lost; call the tool again if it is still needed"
 NO_FIRST_MESSAGE: Final = "[The conversation starts with a message of the assistant.]"
+
+
+# -- repairing -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,22 +89,59 @@ def repair_history(messages: Sequence[ChatMessage]) -> RepairedHistory:
     >>> [message.result.tool_call_id for message in repaired.messages[2:]]
     ['1', '1_1']
     """
-    changes: list[HistoryProblem] = []
-    with_content = list(_repair_contents(messages, changes))
-    turns = _Turns(_start_with_user(with_content, changes), changes)
-    repaired = list(turns.with_results())
-    return RepairedHistory(repaired, sorted(changes, key=lambda problem: problem.index))
+    return GrowingHistory().repair(messages)
 
 
-# -- messages one by one -------------------------------------------------------------------------------------------------
+class GrowingHistory:
+    """Repairs a conversation that grows. Messages that were repaired before are recognized by identity and not read again.
+
+    >>> from toolkit import TextMessage
+    >>> history = GrowingHistory()
+    >>> before = history.repair([TextMessage("user", "hi")]).messages
+    >>> after = history.repair([*before, TextMessage("assistant", "hello"), TextMessage("user", " ")])
+    >>> [str(problem) for problem in after.changes]
+    ['message 2: blank text']
+    """
+
+    def __init__(self) -> None:
+        self._known: list[ChatMessage] = []
+        self._ids = _Ids()
+        self._has_start = False
+
+    def repair(self, messages: Sequence[ChatMessage]) -> RepairedHistory:
+        """Repairs what was added since the last call; the whole conversation if anything before that has changed."""
+        if not starts_with(messages, self._known):
+            self._known, self._ids, self._has_start = [], _Ids(), False
+        changes: list[HistoryProblem] = []
+        placed = list(_repair_contents(messages, len(self._known), changes))
+        if not self._has_start:
+            placed = _start_with_user(placed, changes)
+        turns = _Turns(placed, self._ids, changes)
+        added = list(turns.with_results())
+        repaired = [*self._known, *added]
+        # Results may still come for a turn whose calls wait for them, so it is read again the next time.
+        waiting = next((at for at, message in enumerate(added) if message is turns.waiting), len(added))
+        if turns.waiting is not None:
+            self._ids.taken.difference_update(call.id for call in turns.waiting.tool_calls)
+        self._known += added[:waiting]
+        self._has_start = self._has_start or any(map(_is_start, added[:waiting]))
+        return RepairedHistory(repaired, sorted(changes, key=lambda problem: problem.index))
+
+
+def starts_with(messages: Sequence[ChatMessage], known: Sequence[ChatMessage]) -> bool:
+    """Whether the first messages are the known ones: the same objects, because equal ones may be written differently."""
+    return len(messages) >= len(known) and all(map(is_, messages, known))
+
+
+# -- contents ------------------------------------------------------------------------------------------------------------
 
 _Placed: TypeAlias = tuple[int, ChatMessage]
 """A message and the index it was given at."""
 
 
-def _repair_contents(messages: Sequence[ChatMessage], changes: list[HistoryProblem]) -> Iterator[_Placed]:
-    """The messages without blank texts, and without lists of calls that are empty."""
-    for index, message in enumerate(messages):
+def _repair_contents(messages: Sequence[ChatMessage], begin: int, changes: list[HistoryProblem]) -> Iterator[_Placed]:
+    """The messages from ``begin`` on, without blank texts and empty lists of calls."""
+    for index, message in enumerate(messages[begin:], begin):
         if is_tool_result(message):
             yield index, message
             continue
@@ -110,18 +155,6 @@ def _repair_contents(messages: Sequence[ChatMessage], changes: list[HistoryProbl
             message = replace(message, content=content)
         if content or may_be_empty:
             yield index, message
-
-
-def _start_with_user(placed: list[_Placed], changes: list[HistoryProblem]) -> list[_Placed]:
-    """The messages, with a line of the user before the assistant's first one if nothing of the user is."""
-    for at, (index, message) in enumerate(placed):
-        if is_tool_result(message) or getattr(message, "role", None) == "system":
-            continue
-        if has_tool_calls(message) or message.role == "assistant":
-            changes.append(HistoryProblem("assistant first", index))
-            return [*placed[:at], (index, TextMessage("user", NO_FIRST_MESSAGE)), *placed[at:]]
-        break
-    return placed
 
 
 def _without_blank_texts(content: str | Sequence[ContentBlock]) -> Any:
@@ -153,6 +186,21 @@ def _layout(kept: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [entry for entry in layout if isinstance(entry, dict)] if isinstance(layout, list) else []
 
 
+def _start_with_user(placed: list[_Placed], changes: list[HistoryProblem]) -> list[_Placed]:
+    """The messages, with a line of the user before the assistant's first one if nothing of the user is."""
+    at = next((at for at, (_, message) in enumerate(placed) if _is_start(message)), None)
+    if at is None or getattr(placed[at][1], "role", "") == "user":
+        return placed
+    index = placed[at][0]
+    changes.append(HistoryProblem("assistant first", index))
+    return [*placed[:at], (index, TextMessage("user", NO_FIRST_MESSAGE)), *placed[at:]]
+
+
+def _is_start(message: ChatMessage) -> bool:
+    """Whether this is the user's or the assistant's, of whom one speaks first."""
+    return has_tool_calls(message) or (isinstance(message, TextMessage) and message.role != "system")
+
+
 # -- calls and their results ---------------------------------------------------------------------------------------------
 
 
@@ -167,19 +215,29 @@ class _Call:
     result: ToolResultMessage | None = None
 
 
-class _Turns:
-    """A conversation whose results are assigned to calls, each to the nearest call before it that waits for one."""
+@dataclass(slots=True)
+class _Ids:
+    """The ids of calls so far: those that are taken, how many were made from each, and those of native calls."""
 
-    def __init__(self, placed: Sequence[_Placed], changes: list[HistoryProblem]) -> None:
+    taken: set[str] = field(default_factory=set)
+    made: Counter[str] = field(default_factory=Counter)
+    native: set[str] = field(default_factory=set)
+
+
+class _Turns:
+    """Messages whose results are assigned to calls, each to the nearest call before it that waits for one."""
+
+    def __init__(self, placed: Sequence[_Placed], ids: _Ids, changes: list[HistoryProblem]) -> None:
         self._changes = changes
-        self._native_ids = {id for _, message in placed for id in _native_call_ids(message.metadata)}
+        self._ids = ids
+        ids.native.update(id for _, message in placed for id in _native_call_ids(message.metadata))
         self._messages = [(index, message) for index, message in placed if not self._is_result_of_call(message)]
         self._last_turn = max((index for index, message in placed if not is_tool_result(message)), default=-1)
         self._calls: dict[int, list[_Call]] = {}
-        self._taken_ids: set[str] = set()
-        self._made_ids: Counter[str] = Counter()
         self._waiting: dict[str, list[_Call]] = {}
         """Calls without a result so far, by the id they came with."""
+        self.waiting: AssistantToolCallMessage | None = None
+        """The last turn, if none of its calls has a result."""
         self._assign_results(placed)
 
     def with_results(self) -> Iterator[ChatMessage]:
@@ -189,12 +247,15 @@ class _Turns:
                 yield message
                 continue
             calls = self._calls[index]
-            yield _with_calls(message, calls)
-            may_wait = index == self._last_turn and not any(call.result for call in calls)
+            turn = _with_calls(message, calls)
+            yield turn
+            if index == self._last_turn and not any(call.result for call in calls):
+                self.waiting = turn
+                continue
             for call in calls:
                 if call.result is not None:
                     yield call.result
-                elif not may_wait:
+                else:
                     self._note("call without result", index, call.call.id)
                     yield ToolResultMessage(ToolResult(call.call.id, call.call.name, "error", LOST_RESULT))
 
@@ -205,7 +266,10 @@ class _Turns:
             if not is_tool_result(message):
                 current = index
                 if has_tool_calls(message):
-                    self._add_calls(index, message.tool_calls)
+                    made = [_Call(index, self._with_distinct_id(index, call), call.id) for call in message.tool_calls]
+                    self._calls[index] = made
+                    for one in made:
+                        self._waiting.setdefault(one.given_id, []).append(one)
             elif not self._is_result_of_call(message):
                 continue
             elif waiting := self._waiting.get(message.result.tool_call_id):
@@ -222,12 +286,7 @@ class _Turns:
 
     def _is_result_of_call(self, message: ChatMessage) -> bool:
         """Whether this is a result, and not that of a call that only the provider knows, which stays where it is."""
-        return is_tool_result(message) and message.result.tool_call_id not in self._native_ids
-
-    def _add_calls(self, index: int, calls: Sequence[ToolCall]) -> None:
-        self._calls[index] = [_Call(index, self._with_distinct_id(index, call), call.id) for call in calls]
-        for made in self._calls[index]:
-            self._waiting.setdefault(made.given_id, []).append(made)
+        return is_tool_result(message) and message.result.tool_call_id not in self._ids.native
 
     def _assign(self, index: int, message: ToolResultMessage, possible: Sequence[_Call], current: int) -> None:
         """Assigns a result to one of the calls it may belong to; ``current`` is the index of the turn it follows."""
@@ -238,17 +297,20 @@ class _Turns:
             self._note("result out of place", index, result.tool_call_id)
         if result.name not in ("", owner.call.name):
             self._note("result with another name", index, result.tool_call_id)
-        mended = replace(result, tool_call_id=owner.call.id, name=owner.call.name)
-        owner.result = message if mended == result else replace(message, result=mended)
+        owner.result = message
+        # A copy would look for the ref of the output, and so store it.
+        if (result.tool_call_id, result.name) != (owner.call.id, owner.call.name):
+            mended = replace(result, tool_call_id=owner.call.id, name=owner.call.name)
+            owner.result = replace(message, result=mended)
 
     def _with_distinct_id(self, index: int, call: ToolCall) -> ToolCall:
         id = call.id
-        if not id or id in self._taken_ids:
+        if not id or id in self._ids.taken:
             self._note("duplicate call id" if id else "call without id", index, id)
-        while not id or id in self._taken_ids:
-            self._made_ids[call.id] += 1
-            id = f"{call.id or 'call'}_{self._made_ids[call.id]}"
-        self._taken_ids.add(id)
+        while not id or id in self._ids.taken:
+            self._ids.made[call.id] += 1
+            id = f"{call.id or 'call'}_{self._ids.made[call.id]}"
+        self._ids.taken.add(id)
         return call if id == call.id else replace(call, id=id)
 
     def _note(self, kind: ProblemKind, index: int, id: str) -> None:
@@ -276,10 +338,77 @@ def _with_new_ids(kept: Any, calls: Sequence[_Call]) -> Any:
     return {**kept, "layout": layout}
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Going through a conversation: the tool names of earlier calls, and the results that follow each message.
+# -- encoding the requests of a run, each of which repeats the messages of the one before --------------------------------
 
-_Raw = TypeVar("_Raw")
+
+class RunMessages(list[ChatMessage]):
+    """The messages of a run's next request. ``encoded`` belongs to the run: what drivers made of the messages so far.
+
+    Copies are plain lists.
+    """
+
+    def __init__(self, messages: Iterable[ChatMessage], encoded: dict[object, EncodedHistory]) -> None:
+        super().__init__(messages)
+        self.encoded: Final = encoded
+
+    def __reduce__(self) -> tuple[type[list[ChatMessage]], tuple[list[ChatMessage]]]:
+        return list, (list(self),)
+
+
+def encode_history(
+    prompt: str | Sequence[ChatMessage],
+    messages: Sequence[ChatMessage],
+    encode: Callable[..., list[_Made]],
+    *settings: Hashable,
+) -> list[_Made]:
+    """``encode(messages, *settings)`` without lone surrogates. If ``prompt`` is of a run, only new messages are encoded."""
+
+    def encode_some(some: Sequence[ChatMessage]) -> list[_Made]:
+        made: list[_Made] = mend(encode(some, *settings))
+        return made
+
+    if not isinstance(prompt, RunMessages):
+        return encode_some(messages)
+    encoded = prompt.encoded.setdefault((encode, *settings), EncodedHistory())
+    return encoded.encode(messages, encode_some)
+
+
+class EncodedHistory:
+    """The encoded form of a repaired conversation up to its last turn, which is encoded again with what follows it."""
+
+    def __init__(self) -> None:
+        self._known: list[ChatMessage] = []
+        self._encoded: list[Any] = []
+
+    def encode(
+        self, messages: Sequence[ChatMessage], encode: Callable[[Sequence[ChatMessage]], list[_Made]]
+    ) -> list[_Made]:
+        # Drivers put a new message for ``QueryOptions.system`` in front of each request.
+        start = next((at for at, one in enumerate(messages) if getattr(one, "role", "") != "system"), len(messages))
+        body = messages[start:]
+        if not starts_with(body, self._known):
+            self._known, self._encoded = [], []
+        known, end = len(self._known), _find_last_turn(body, len(self._known))
+        if end > known:
+            self._encoded += encode(body[known:end])
+            self._known += body[known:end]
+        return [*encode(messages[:start]), *self._encoded, *encode(body[end:])]
+
+
+def _find_last_turn(messages: Sequence[ChatMessage], begin: int) -> int:
+    """Where the last turn of the assistant starts; ``begin`` if there is none. In a repaired conversation, no adapter joins
+    or moves anything across that place.
+    """
+    for at in range(len(messages) - 1, begin, -1):
+        message, before = messages[at], messages[at - 1]
+        is_answer = isinstance(message, TextMessage) and message.role == "assistant" and bool(message.content)
+        follows_user = is_tool_result(before) or getattr(before, "role", "") == "user"
+        if follows_user and (is_answer or has_tool_calls(message)):
+            return at
+    return begin
+
+
+# -- walking through a conversation --------------------------------------------------------------------------------------
 
 
 def decode_with_call_names(

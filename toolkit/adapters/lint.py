@@ -22,16 +22,29 @@ from toolkit.adapters.values import JsonDict
 from toolkit.schema.keywords import join_pointer, subschemas
 from toolkit.wire.definition import ToolDefinition
 
-# ----------------------------------------------------------------------------------------------------------------------
-# One thing a provider does to a tool's definition.
-
+__all__ = ["TARGETS", "Effect", "Remark", "Target", "lint_for"]
+Target: TypeAlias = Literal["openai", "anthropic", "gemini", "ollama"]
+TARGETS: Final[tuple[Target, ...]] = get_args(Target)
 Effect: TypeAlias = Literal["refused", "renamed", "not strict", "moved", "lost", "reshaped", "loosened"]
 """``refused``: a request with it fails. ``renamed``: another name is sent, which the toolkit maps back. ``not strict``:
 strict mode cannot carry it, so it is sent without. ``moved``: only in the description. ``lost``: not sent at all.
 ``reshaped``: requested in another form, and turned back. ``loosened``: the provider lets more pass than the schema allows,
 until the tool itself checks."""
-
 SCHEMA: Final = "/inputSchema"
+MAX_DESCRIPTION: Final = 1_024
+_NOT_AT_OPENAIS_ROOT: Final = ("anyOf", "oneOf", "allOf", "enum", "not")
+_KEY: Final = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
+_NOT_AT_ANTHROPICS_ROOT: Final = ("anyOf", "oneOf", "allOf")
+_EFFECTS: Final[dict[str, tuple[Effect, str]]] = {
+    "moved": ("moved", "only in the description for models without JSON Schema"),
+    "loosened": ("loosened", "less exact for models without JSON Schema"),
+    "lost": ("lost", "not sent to models without JSON Schema"),
+}
+ROOT_FIELDS: Final = frozenset({"type", "$defs", "items", "required", "properties"})
+PROPERTY_FIELDS: Final = frozenset({"type", "items", "description", "enum"})
+"""What the client's types have; below ``items`` and ``$defs`` everything is kept."""
+# Words that say nothing about values.
+_SILENT: Final = frozenset({"$schema", "$id", "$comment", "title"})
 
 
 class Remark(NamedTuple):
@@ -42,33 +55,40 @@ class Remark(NamedTuple):
     message: str
 
 
-def quote(word: str) -> str:
-    """A keyword or a name inside a message: quoted, on one line, of bounded length."""
-    return repr(word if len(word) <= 80 else f"{word[:80]}...")
+# -- OpenAI, with strict mode and without --------------------------------------------------------------------------------
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# What strict mode does to a definition: the same for every provider that has one, by its own rules.
-
-
-def strict_remarks(receipt: StrictReceipt) -> list[Remark]:
-    """Why strict mode cannot carry the schema; else what becomes of it there."""
-    if not receipt.is_strict:
-        return [Remark("not strict", f"{SCHEMA}{pointer}", why) for pointer, why in receipt.problems]
+def lint_openai(definition: ToolDefinition) -> list[Remark]:
     remarks = []
-    for note in receipt.notes:
-        place = join_pointer(note.pointer, note.keyword) if note.keyword else note.pointer
-        effect = "lost" if note.effect == "dropped" else note.effect
-        what = f"{quote(note.keyword)} in strict mode: {note.what}" if note.keyword else f"in strict mode, {note.what}"
-        remarks.append(Remark(effect, f"{SCHEMA}{place}", what))
+    name = name_for_openai(definition.name)
+    if name != definition.name:
+        remarks.append(Remark("renamed", "/name", f"sent as {name!r}"))
+    if len(definition.description) > MAX_DESCRIPTION:
+        much = f"{len(definition.description)} characters, and some models refuse more than {MAX_DESCRIPTION}"
+        remarks.append(Remark("refused", "/description", f"the description has {much}"))
+    receipt = to_strict(definition.parameters)
+    remarks += strict_remarks(receipt)
+    return remarks if receipt.is_strict else remarks + _without_strict(definition.parameters)
+
+
+def _without_strict(schema: JsonDict) -> list[Remark]:
+    """What is refused in a schema that is sent as it is."""
+    remarks = [
+        Remark("refused", f"{SCHEMA}/{word}", f"the root must not have {word!r}")
+        for word in _NOT_AT_OPENAIS_ROOT
+        if word in schema
+    ]
+    for pointer, node in subschemas(schema):
+        if node.get("type") == "array" and "items" not in node:
+            remarks.append(Remark("refused", f"{SCHEMA}{pointer}", "an array must have 'items'"))
+        pattern = node.get("pattern")
+        if isinstance(pattern, str) and not takes_pattern(pattern):
+            what = "newer models refuse a pattern with lookaround or back-references"
+            remarks.append(Remark("refused", f"{SCHEMA}{join_pointer(pointer, 'pattern')}", what))
     return remarks
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Anthropic, which takes JSON Schema of draft 2020-12 with a few exceptions, and less of it in strict mode.
-
-_KEY: Final = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
-_NOT_AT_ANTHROPICS_ROOT: Final = ("anyOf", "oneOf", "allOf")
+# -- Anthropic, which takes JSON Schema of draft 2020-12 with a few exceptions -------------------------------------------
 
 
 def lint_anthropic(definition: ToolDefinition) -> list[Remark]:
@@ -108,14 +128,7 @@ def _not_of_2020(node: JsonDict) -> Iterator[tuple[str, str]]:
             yield word, f"{word!r} is written as in an older draft; draft 2020-12 is required"
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Gemini. Newer models take JSON Schema; for the others parameters are rewritten in a subset of OpenAPI.
-
-_EFFECTS: Final[dict[str, tuple[Effect, str]]] = {
-    "moved": ("moved", "only in the description for models without JSON Schema"),
-    "loosened": ("loosened", "less exact for models without JSON Schema"),
-    "lost": ("lost", "not sent to models without JSON Schema"),
-}
+# -- Gemini, whose older models take a subset of OpenAPI instead of JSON Schema ------------------------------------------
 
 
 def lint_gemini(definition: ToolDefinition) -> list[Remark]:
@@ -134,14 +147,7 @@ def lint_gemini(definition: ToolDefinition) -> list[Remark]:
     return remarks
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Ollama. Its client copies parameters into its own types and drops what they have no field for.
-
-ROOT_FIELDS: Final = frozenset({"type", "$defs", "items", "required", "properties"})
-PROPERTY_FIELDS: Final = frozenset({"type", "items", "description", "enum"})
-"""What the client's types have; below ``items`` and ``$defs`` everything is kept."""
-# Words that say nothing about values.
-_SILENT: Final = frozenset({"$schema", "$id", "$comment", "title"})
+# -- Ollama, whose client copies parameters into its own types and drops what they have no field for ---------------------
 
 
 def lint_ollama(definition: ToolDefinition) -> list[Remark]:
@@ -176,47 +182,26 @@ def _list_dropped(schema: JsonDict, pointer: str, fields: frozenset[str]) -> lis
     ]
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# OpenAI, with strict mode and without.
-
-MAX_DESCRIPTION: Final = 1_024
-_NOT_AT_OPENAIS_ROOT: Final = ("anyOf", "oneOf", "allOf", "enum", "not")
+# -- all of them ---------------------------------------------------------------------------------------------------------
 
 
-def lint_openai(definition: ToolDefinition) -> list[Remark]:
+def strict_remarks(receipt: StrictReceipt) -> list[Remark]:
+    """Why strict mode cannot carry the schema; else what becomes of it there."""
+    if not receipt.is_strict:
+        return [Remark("not strict", f"{SCHEMA}{pointer}", why) for pointer, why in receipt.problems]
     remarks = []
-    name = name_for_openai(definition.name)
-    if name != definition.name:
-        remarks.append(Remark("renamed", "/name", f"sent as {name!r}"))
-    if len(definition.description) > MAX_DESCRIPTION:
-        much = f"{len(definition.description)} characters, and some models refuse more than {MAX_DESCRIPTION}"
-        remarks.append(Remark("refused", "/description", f"the description has {much}"))
-    receipt = to_strict(definition.parameters)
-    remarks += strict_remarks(receipt)
-    return remarks if receipt.is_strict else remarks + _without_strict(definition.parameters)
-
-
-def _without_strict(schema: JsonDict) -> list[Remark]:
-    """What is refused in a schema that is sent as it is."""
-    remarks = [
-        Remark("refused", f"{SCHEMA}/{word}", f"the root must not have {word!r}")
-        for word in _NOT_AT_OPENAIS_ROOT
-        if word in schema
-    ]
-    for pointer, node in subschemas(schema):
-        if node.get("type") == "array" and "items" not in node:
-            remarks.append(Remark("refused", f"{SCHEMA}{pointer}", "an array must have 'items'"))
-        pattern = node.get("pattern")
-        if isinstance(pattern, str) and not takes_pattern(pattern):
-            what = "newer models refuse a pattern with lookaround or back-references"
-            remarks.append(Remark("refused", f"{SCHEMA}{join_pointer(pointer, 'pattern')}", what))
+    for note in receipt.notes:
+        place = join_pointer(note.pointer, note.keyword) if note.keyword else note.pointer
+        effect = "lost" if note.effect == "dropped" else note.effect
+        what = f"{quote(note.keyword)} in strict mode: {note.what}" if note.keyword else f"in strict mode, {note.what}"
+        remarks.append(Remark(effect, f"{SCHEMA}{place}", what))
     return remarks
 
 
-__all__ = ["TARGETS", "Effect", "Remark", "Target", "lint_for"]
+def quote(word: str) -> str:
+    """A keyword or a name inside a message: quoted, on one line, of bounded length."""
+    return repr(word if len(word) <= 80 else f"{word[:80]}...")
 
-Target: TypeAlias = Literal["openai", "anthropic", "gemini", "ollama"]
-TARGETS: Final[tuple[Target, ...]] = get_args(Target)
 
 _LINTS: Final[dict[Target, Callable[[ToolDefinition], list[Remark]]]] = {
     "openai": lint_openai,

@@ -88,7 +88,7 @@ def restore(encoded: Any, kept: JsonDict) -> Any:
     >>> restore({"a": 2}, add_difference({}, {"a": 1, "b": None}, {"a": 1}))
     {'a': 2, 'b': None}
     """
-    return _apply_difference(encoded, kept.get(_DIFFERENCE))
+    return _apply_difference(encoded, kept[_DIFFERENCE]) if _DIFFERENCE in kept else encoded
 
 
 # -- lists of content parts ----------------------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
-"""Media in content blocks: their types, names and texts, ``data:`` URLs, and what stands in for media that a provider
-does not take.
+"""Media in content blocks: their types, names and texts, what stands in for media that a provider does not take, and
+moving media to where it takes them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ OFFICE: Final = {
 }
 """Office documents, with the endings of their names."""
 PDF: Final = "application/pdf"
-
+Takes: TypeAlias = Callable[[ContentBlock], bool]
+"""Whether a provider takes this block of media in some place."""
+IN_PLACE: Final[JsonDict] = {"media_in_place": True}
+"""What a decoder stores for a message whose media came in a place where they would be moved away: that server takes them."""
 _DATA_URL: Final = re.compile(r"data:(?P<type>[\w.+-]+/[\w.+-]+)(?:;[^;,]+=[^;,]*)*;base64,(?P<data>.*)", re.DOTALL)
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 _OTHER_SCHEME: Final = re.compile(r"(?!https?:)[a-z][a-z0-9+.-]*:", re.IGNORECASE)
@@ -52,6 +55,10 @@ _BEGINNINGS: Final[dict[BlockType, dict[str, str]]] = {
     "audio": {"UklGR": "audio/wav", "SUQz": "audio/mpeg", "T2dnUw": "audio/ogg", "ZkxhQw": "audio/flac"},
     "document": {"JVBERi": PDF},
 }
+_LEAD: Final = "[Attached automatically: media from the messages above, which could not be sent there]"
+
+
+# -- types, names and places ---------------------------------------------------------------------------------------------
 
 
 def media_type(block: ContentBlock) -> str:
@@ -68,14 +75,29 @@ def media_type(block: ContentBlock) -> str:
     return next(found, kind if block.media_type is not None else _DEFAULTS[block.type])
 
 
+def is_textual(kind: str) -> bool:
+    """Whether files of this media type are text."""
+    return _TEXTUAL.fullmatch(kind) is not None
+
+
 def as_text(value: object) -> str | None:
     """A text that a provider sent, such as a media type or a name; None for anything else."""
     return value if isinstance(value, str) else None
 
 
-def is_textual(kind: str) -> bool:
-    """Whether files of this media type are text."""
-    return _TEXTUAL.fullmatch(kind) is not None
+def file_name(block: ContentBlock) -> str:
+    """The name of a file, with an ending, for providers that demand one.
+
+    >>> file_name(ContentBlock("document", "application/pdf", data="JVBERi0="))
+    'document.pdf'
+    """
+    name = block.filename or block.type
+    if "." in name:
+        return name
+    kind = media_type(block)
+    return (
+        f"{name}.{OFFICE.get(kind) or ('txt' if kind == 'text/plain' else kind.rpartition('/')[2].partition('+')[0])}"
+    )
 
 
 def is_web_url(block: ContentBlock) -> bool:
@@ -122,22 +144,7 @@ def standard_base64(data: str) -> str:
     return data.translate(_STANDARD) + "=" * (-len(data) % 4)
 
 
-def file_name(block: ContentBlock) -> str:
-    """The name of a file, with an ending, for providers that demand one.
-
-    >>> file_name(ContentBlock("document", "application/pdf", data="JVBERi0="))
-    'document.pdf'
-    """
-    name = block.filename or block.type
-    if "." in name:
-        return name
-    kind = media_type(block)
-    return (
-        f"{name}.{OFFICE.get(kind) or ('txt' if kind == 'text/plain' else kind.rpartition('/')[2].partition('+')[0])}"
-    )
-
-
-# -- in place of media -----------------------------------------------------------------------------------------------------
+# -- in place of media ---------------------------------------------------------------------------------------------------
 
 
 def stand_in(block: ContentBlock, *owners: str) -> str:
@@ -185,19 +192,11 @@ def describe(block: ContentBlock) -> str:
     return f"{named} at {block.url or block.file_id}"
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Moves media to where a provider takes them.
+# -- moving media --------------------------------------------------------------------------------------------------------
 #
-# Most providers take images and files in a user's message, but only text in the result of a tool or in a model's
-# message. There the message keeps a note, and the media follow in a user's message: after a model's message, or after
-# all results of its calls, because nothing may come between these.
-
-Takes: TypeAlias = Callable[[ContentBlock], bool]
-"""Whether a provider takes this block of media in some place."""
-
-IN_PLACE: Final[JsonDict] = {"media_in_place": True}
-"""What a decoder stores for a message whose media came in a place where they would be moved away: that server takes them."""
-_LEAD: Final = "[Attached automatically: media from the messages above, which could not be sent there]"
+# Most providers take images and files in a user's message, but only text in the result of a tool or in a model's message.
+# There the message keeps a note, and the media follow in a user's message: after a model's message, or after all results of
+# its calls, because nothing may come between these.
 
 
 def never(block: ContentBlock) -> bool:
@@ -229,28 +228,19 @@ def move_media(
             yield _attachments(moved)
             moved = []
         in_place = leave_in_place and IN_PLACE.items() <= provider_metadata(message.metadata, provider).items()
-        if isinstance(message, AssistantToolCallMessage) or in_place or (blocks := _movable(message)) is None:
+        if isinstance(message, AssistantToolCallMessage) or in_place:
             yield message
             continue
-        allowed = _choose(message, in_results, by_models)
-        here, away = _split(blocks, _source(message), allowed, by_users)
+        if isinstance(message, ToolResultMessage):
+            blocks, allowed = result_blocks(message.result), in_results
+        else:
+            blocks = None if message.role == "user" or isinstance(message.content, str) else message.content
+            allowed = by_models if message.role == "assistant" else never
+        here, away = _split(blocks, _source(message), allowed, by_users) if blocks is not None else ([], [])
         yield _with_blocks(message, here) if away else message
         moved += away
     if moved:
         yield _attachments(moved)
-
-
-def _choose(message: TextMessage | ToolResultMessage, in_results: Takes, by_models: Takes) -> Takes:
-    if isinstance(message, ToolResultMessage):
-        return in_results
-    return by_models if message.role == "assistant" else never
-
-
-def _movable(message: TextMessage | ToolResultMessage) -> Sequence[ContentBlock] | None:
-    """The blocks of a message that could have media in the wrong place."""
-    if isinstance(message, ToolResultMessage):
-        return result_blocks(message.result)
-    return None if message.role == "user" or isinstance(message.content, str) else message.content
 
 
 def _split(

@@ -1,6 +1,7 @@
-"""Lists of tool definitions, both ways, with native tools among them.
+"""What adapters share of a request's parts around the messages: tools, the choice among them, names, cache breakpoints.
 
-OpenAI's form, an object ``function`` inside ``{"type": "function"}``, is also what Ollama, Cohere and LangChain take.
+OpenAI's form of a tool, an object ``function`` inside ``{"type": "function"}``, is also what Ollama, Cohere and LangChain
+take.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
+from itertools import takewhile
 from re import Pattern
 from typing import Any, Final, Literal, TypeAlias
 
@@ -26,29 +28,12 @@ from toolkit.wire.definition import (
     ToolDefinition,
     alias,
 )
-
-# ----------------------------------------------------------------------------------------------------------------------
-# Tools and choices that only one provider has: they are sent to that provider, and to no other.
+from toolkit.wire.query import CachePoint
 
 _SHOWN: Final = 80
 
 
-def own_native(native: NativeTool | NativeChoice, provider: str) -> Any:
-    """What the provider itself wrote, or wants. A native of another provider is a ``ValueError``.
-
-    >>> own_native(NativeChoice("anthropic", {"type": "any"}), "anthropic")
-    {'type': 'any'}
-    """
-    if native.provider == provider:
-        return dict(native.raw) if isinstance(native, NativeTool) else native.raw
-    what, instead = (
-        ("tool", f"leave it out, or use a native tool of {provider}")
-        if isinstance(native, NativeTool)
-        else ("tool choice", "use 'auto', 'none', 'required' or NamedTool")
-    )
-    shown = repr(native.raw)
-    shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
-    raise ValueError(f"the {what} {shown} belongs to {native.provider} and means nothing to {provider}; {instead}")
+# -- lists of tools ------------------------------------------------------------------------------------------------------
 
 
 def encode_definitions(
@@ -80,9 +65,30 @@ def decode_definitions(
     return definitions
 
 
+def own_native(native: NativeTool | NativeChoice, provider: str) -> Any:
+    """What the provider itself wrote, or wants. A native of another provider is a ``ValueError``.
+
+    >>> own_native(NativeChoice("anthropic", {"type": "any"}), "anthropic")
+    {'type': 'any'}
+    """
+    if native.provider == provider:
+        return dict(native.raw) if isinstance(native, NativeTool) else native.raw
+    what, instead = (
+        ("tool", f"leave it out, or use a native tool of {provider}")
+        if isinstance(native, NativeTool)
+        else ("tool choice", "use 'auto', 'none', 'required' or NamedTool")
+    )
+    shown = repr(native.raw)
+    shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
+    raise ValueError(f"the {what} {shown} belongs to {native.provider} and means nothing to {provider}; {instead}")
+
+
 def wants_strict(definition: ToolDefinition, strict: bool | None) -> bool | None:
     """Whether strict mode is asked for: by the definition, else by ``strict``."""
     return definition.strict if definition.strict is not None else strict
+
+
+# -- tools in OpenAI's form ----------------------------------------------------------------------------------------------
 
 
 def encode_function(
@@ -110,8 +116,7 @@ def decode_strict_function(tool: JsonDict) -> ToolDefinition | None:
     return None if made is None else replace(made, strict=tool["function"].get("strict"))
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The choice of a tool as providers write it, both ways.
+# -- the choice of a tool ------------------------------------------------------------------------------------------------
 
 ChoiceWord: TypeAlias = Literal["auto", "none", "required"]
 ChoiceTable: TypeAlias = Mapping[ChoiceWord, object]
@@ -153,8 +158,9 @@ def function_choice_name(found: Any) -> str | None:
     return name
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Who may call a tool, as Anthropic and OpenAI write it: a list with a word for the model and one for programs.
+# -- who may call a tool -------------------------------------------------------------------------------------------------
+#
+# Anthropic and OpenAI write a list with a word for the model and one for programs.
 
 _DIRECT: Final = "direct"
 
@@ -184,8 +190,7 @@ def find_program(tool: JsonDict, program: str) -> str | None:
     return next((word for word in found if word.startswith(program)), None)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# OpenAI's custom tools: the model writes one argument as plain text instead of JSON.
+# -- OpenAI's custom tools, whose one argument the model writes as plain text instead of JSON ----------------------------
 
 CUSTOM: Final = {"type": "custom"}
 """What the metadata of a call says if the tool is a custom one."""
@@ -196,11 +201,6 @@ def text_tools(definitions: Iterable[AnyDefinition]) -> dict[str, str]:
     """The argument that is written as text, by the names of the tools that have one."""
     tools = [one for one in definitions if isinstance(one, ToolDefinition)]
     return {one.name: one.text_argument for one in tools if one.text_argument is not None}
-
-
-def without_text_tools(definitions: Iterable[AnyDefinition]) -> list[AnyDefinition]:
-    """The definitions whose arguments are JSON."""
-    return [one for one in definitions if not isinstance(one, ToolDefinition) or one.text_argument is None]
 
 
 def is_custom(call: ToolCall, provider: str) -> bool:
@@ -214,27 +214,18 @@ def custom_input(call: ToolCall, provider: str) -> JsonDict:
     return call.arguments if argument is None else {"input": str(call.arguments.get(argument, ""))}
 
 
-def name_arguments(
-    calls: Sequence[ToolCall], definitions: Iterable[AnyDefinition], provider: str, sent_name: Callable[[str], str]
-) -> list[ToolCall]:
-    """Calls whose text has the name of the argument that the definition of the tool sends as text."""
-    names = {sent_name(name): argument for name, argument in text_tools(definitions).items()}
-    return [_name_argument(call, names.get(call.name), provider) for call in calls]
-
-
-def _name_argument(call: ToolCall, argument: str | None, provider: str) -> ToolCall:
+def name_argument(call: ToolCall, argument: str | None, provider: str) -> ToolCall:
+    """The call of a custom tool with its text under the name that the tool's definition has for it."""
     if argument is None or not is_custom(call, provider) or "input" not in call.arguments:
         return call
     kept = {**provider_metadata(call.metadata, provider), _ARGUMENT: argument}
     return ToolCall(call.id, call.name, {argument: call.arguments["input"]}, {**call.metadata, provider: kept})
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Tool names and call ids that a provider accepts.
+# -- names and ids that a provider accepts -------------------------------------------------------------------------------
 
 OPENAI_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 """What OpenAI accepts as the name of a tool, and those who follow it."""
-
 _DIGEST: Final = 12
 MADE_ID: Final = "made-"
 """The prefix of ids given to calls that came without one; such an id is never sent."""
@@ -261,8 +252,7 @@ def provider_id(id: str, longest: int) -> str:
     return f"{id[: longest - _DIGEST - 1]}-{digest}"
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Breakpoints of OpenAI's prompt cache, in chat completions and in Responses: marks on content parts.
+# -- breakpoints of OpenAI's prompt cache --------------------------------------------------------------------------------
 #
 # Tools come before all messages there, so a breakpoint after the system text has them in the cache as well.
 
@@ -272,6 +262,19 @@ _MARK: Final = {"mode": "explicit"}
 _PARTS: Final = frozenset(
     {"text", "image_url", "input_audio", "file", "input_text", "input_image", "input_file"}
 )  # fmt: skip
+
+
+def mark_ends(
+    messages: list[JsonDict], points: Sequence[CachePoint], mark: Callable[[JsonDict], JsonDict]
+) -> list[JsonDict]:
+    """The messages with the end of the leading system texts and the end of the last message marked, as far as wanted."""
+    ends = {len(messages)} if "messages" in points else set[int]()
+    if "system" in points:
+        ends.add(sum(1 for _ in takewhile(lambda message: message.get("role") == "system", messages)))
+    marked = list(messages) if ends else messages
+    for end in ends - {0}:
+        marked[end - 1] = mark(marked[end - 1])
+    return marked
 
 
 def with_breakpoint(message: JsonDict, key: str, text_type: str) -> JsonDict:

@@ -1,4 +1,9 @@
-"""What all accumulators share: text and events as they come, wrong types, and how a stream ended."""
+"""What all accumulators share: reading events of any shape, reporting what comes, and putting calls together.
+
+Servers differ in what they repeat, leave out and mix. Every case handled here was sent by one of them. A value of a wrong
+type never raises. It is left out, and the first one is reported in the result: without that, a piece of the answer would be
+missing and nobody would know.
+"""
 
 from __future__ import annotations
 
@@ -12,81 +17,20 @@ from toolkit.adapters.values import JsonDict, WholeCharacters, call_from_text, c
 from toolkit.wire.call import ToolCall
 from toolkit.wire.query import (
     AnswerEvent,
-    ArgumentsCame,
+    ArgumentsDelta,
     CallCompleted,
     CallStarted,
     QueryResult,
-    ReasoningCame,
-    TextCame,
+    ReasoningDelta,
+    TextDelta,
     Usage,
-    UsageCame,
+    UsageUpdate,
 )
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The events of streamed calls: each call starts once, its argument text comes in pieces, and it completes once.
-
-
-class CallEvents:
-    """Remembers what was reported of each call, so that no event comes twice or too early."""
-
-    def __init__(self) -> None:
-        self._reported: dict[str, list[str]] = {}
-        self._completed: Counter[str] = Counter()
-
-    def grow(self, id: str, name: str, pieces: Sequence[str]) -> Iterator[AnswerEvent]:
-        """What is new of a call with these pieces of argument text."""
-        if id in self._completed and id not in self._reported:
-            return
-        if id not in self._reported:
-            yield CallStarted(id, name)
-        before = self._reported.setdefault(id, [])
-        for piece in pieces[len(before) :]:
-            before.append(piece)
-            if piece:
-                yield ArgumentsCame(id, mend_text(piece))
-
-    def complete(self, call: ToolCall) -> Iterator[AnswerEvent]:
-        """The rest of a call whose arguments are complete."""
-        if call.id not in self._reported:
-            yield CallStarted(call.id, call.name)
-        before = "".join(self._reported.pop(call.id, ()))
-        text = _argument_text(call)
-        if text.startswith(before) and text != before:
-            yield ArgumentsCame(call.id, text[len(before) :])
-        self._completed[call.id] += 1
-        yield CallCompleted(call)
-
-    def complete_if_sound(self, call: ToolCall) -> Iterator[AnswerEvent]:
-        """The same, unless the answer may have been cut in the middle of the call, or its end came before. For these, and
-        for another call with the same id, ``complete_all`` follows."""
-        if call.arguments and call.id not in self._completed:
-            yield from self.complete(call)
-
-    def complete_all(self, calls: Sequence[ToolCall]) -> Iterator[AnswerEvent]:
-        """The rest of all calls that are not complete yet."""
-        done = Counter(self._completed)
-        for call in calls:
-            if done[call.id]:
-                done[call.id] -= 1
-            else:
-                yield from self.complete(call)
-
-
-def _argument_text(call: ToolCall) -> str:
-    """The text that pieces add up to: the provider's own, or the JSON of arguments that came as an object."""
-    if call.raw_arguments is not None:
-        return call.raw_arguments
-    is_custom = any(isinstance(kept, dict) and kept.get("type") == "custom" for kept in call.metadata.values())
-    text = call.arguments.get("input") if is_custom else None
-    return text if isinstance(text, str) else compact(call.arguments)
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# Reading the JSON of a stream when a value may have the wrong type.
-#
-# A wrong type never raises. The value is left out, the first one is remembered, and the result says so: without that, a piece
-# of the answer would be missing and nobody would know.
-
+# The last line of some servers' streams, which is not JSON.
+_END: Final = "[DONE]"
+UNFINISHED_TEXT: Final = "{"
+"""The argument text of a call that was cut before its first byte. An empty text would be run as a call without arguments."""
 _KINDS: Final = {
     str: "a text",
     bool: "a boolean",
@@ -95,6 +39,71 @@ _KINDS: Final = {
     list: "a list",
     dict: "an object",
 }
+
+
+# -- an answer -----------------------------------------------------------------------------------------------------------
+
+
+class StreamedAnswer(ABC):
+    """An answer that is put together from the events of one provider's stream.
+
+    A subclass reads events in ``_read`` and reports what came with ``_say``, ``_think``, ``_count`` and ``_tell``.
+    """
+
+    def __init__(self) -> None:
+        self._types = TypeReader()
+        self._call_events = CallEvents()
+        self._events: list[AnswerEvent] = []
+        self._said = WholeCharacters()
+        self._thought = WholeCharacters()
+        self._counted = Usage()
+        self._error: object = None
+
+    def feed(self, event: object) -> str:
+        """Takes one event, as JSON or as an object of the SDK, and returns the text in it."""
+        return "".join(one.text for one in self.feed_events(event) if isinstance(one, TextDelta))
+
+    def feed_events(self, event: object) -> list[AnswerEvent]:
+        """Takes one event, as JSON or as an object of the SDK, and returns what came with it."""
+        self._events = []
+        raw = self._open(event)
+        if raw != _END:
+            self._read(self._types.json_object(raw, "an event"))
+        return self._events
+
+    def _open(self, event: object) -> Any:
+        """The JSON of an event."""
+        return plain(event)
+
+    @abstractmethod
+    def _read(self, event: dict[str, Any]) -> None: ...
+
+    @abstractmethod
+    def result(self) -> QueryResult: ...
+
+    @property
+    def _failure(self) -> object:
+        """The error that ended the stream: the provider's, or the first value of a wrong type."""
+        return self._types.error if self._error is None else self._error
+
+    def _say(self, text: str) -> None:
+        if whole := self._said.feed(text):
+            self._events.append(TextDelta(whole))
+
+    def _think(self, text: str) -> None:
+        if whole := self._thought.feed(text):
+            self._events.append(ReasoningDelta(whole))
+
+    def _count(self, usage: Usage) -> None:
+        if usage not in (self._counted, Usage()):
+            self._counted = usage
+            self._events.append(UsageUpdate(usage))
+
+    def _tell(self, events: Iterable[AnswerEvent]) -> None:
+        self._events += events
+
+
+# -- values of expected types --------------------------------------------------------------------------------------------
 
 
 class TypeReader:
@@ -172,76 +181,65 @@ class TypeReader:
             self.error = {"type": "malformed_stream", "message": f"{message}. The rest of the answer was kept."}
 
 
-# The last line of some servers' streams, which is not JSON.
-_END: Final = "[DONE]"
+# -- events of calls: each starts once, its argument text comes in pieces, and it completes once -------------------------
 
 
-class StreamedAnswer(ABC):
-    """An answer that is put together from the events of one provider's stream.
-
-    A subclass reads events in ``_read`` and reports what came with ``_say``, ``_think``, ``_count`` and ``_tell``.
-    """
+class CallEvents:
+    """Remembers what was reported of each call, so that no event comes twice or too early."""
 
     def __init__(self) -> None:
-        self._types = TypeReader()
-        self._call_events = CallEvents()
-        self._came: list[AnswerEvent] = []
-        self._said = WholeCharacters()
-        self._thought = WholeCharacters()
-        self._counted = Usage()
-        self._error: object = None
+        self._reported: dict[str, list[str]] = {}
+        self._completed: Counter[str] = Counter()
 
-    def feed(self, event: object) -> str:
-        """Takes one event, as JSON or as an object of the SDK, and returns the text in it."""
-        return "".join(one.text for one in self.feed_events(event) if isinstance(one, TextCame))
+    def grow(self, id: str, name: str, pieces: Sequence[str]) -> Iterator[AnswerEvent]:
+        """What is new of a call with these pieces of argument text."""
+        if id in self._completed and id not in self._reported:
+            return
+        if id not in self._reported:
+            yield CallStarted(id, name)
+        before = self._reported.setdefault(id, [])
+        for piece in pieces[len(before) :]:
+            before.append(piece)
+            if piece:
+                yield ArgumentsDelta(id, mend_text(piece))
 
-    def feed_events(self, event: object) -> list[AnswerEvent]:
-        """Takes one event, as JSON or as an object of the SDK, and returns what came with it."""
-        self._came = []
-        raw = self._open(event)
-        if raw != _END:
-            self._read(self._types.json_object(raw, "an event"))
-        return self._came
+    def complete(self, call: ToolCall) -> Iterator[AnswerEvent]:
+        """The rest of a call whose arguments are complete."""
+        if call.id not in self._reported:
+            yield CallStarted(call.id, call.name)
+        before = "".join(self._reported.pop(call.id, ()))
+        text = _argument_text(call)
+        if text.startswith(before) and text != before:
+            yield ArgumentsDelta(call.id, text[len(before) :])
+        self._completed[call.id] += 1
+        yield CallCompleted(call)
 
-    def _open(self, event: object) -> Any:
-        """The JSON of an event."""
-        return plain(event)
+    def complete_if_sound(self, call: ToolCall) -> Iterator[AnswerEvent]:
+        """The same, unless the answer may have been cut in the middle of the call, or its end came before. For these, and
+        for another call with the same id, ``complete_all`` follows."""
+        if call.arguments and call.id not in self._completed:
+            yield from self.complete(call)
 
-    @abstractmethod
-    def _read(self, event: dict[str, Any]) -> None: ...
-
-    @abstractmethod
-    def result(self) -> QueryResult: ...
-
-    @property
-    def _failure(self) -> object:
-        """The error that ended the stream: the provider's, or the first value of a wrong type."""
-        return self._types.error if self._error is None else self._error
-
-    def _say(self, text: str) -> None:
-        if whole := self._said.feed(text):
-            self._came.append(TextCame(whole))
-
-    def _think(self, text: str) -> None:
-        if whole := self._thought.feed(text):
-            self._came.append(ReasoningCame(whole))
-
-    def _count(self, usage: Usage) -> None:
-        if usage not in (self._counted, Usage()):
-            self._counted = usage
-            self._came.append(UsageCame(usage))
-
-    def _tell(self, events: Iterable[AnswerEvent]) -> None:
-        self._came += events
+    def complete_all(self, calls: Sequence[ToolCall]) -> Iterator[AnswerEvent]:
+        """The rest of all calls that are not complete yet."""
+        done = Counter(self._completed)
+        for call in calls:
+            if done[call.id]:
+                done[call.id] -= 1
+            else:
+                yield from self.complete(call)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Tool calls that are streamed in pieces, put together by index and id, never by their position in a list.
-#
-# Servers differ in what they repeat, leave out and mix. Every case handled here was sent by one of them.
+def _argument_text(call: ToolCall) -> str:
+    """The text that pieces add up to: the provider's own, or the JSON of arguments that came as an object."""
+    if call.raw_arguments is not None:
+        return call.raw_arguments
+    is_custom = any(isinstance(kept, dict) and kept.get("type") == "custom" for kept in call.metadata.values())
+    text = call.arguments.get("input") if is_custom else None
+    return text if isinstance(text, str) else compact(call.arguments)
 
-UNFINISHED_TEXT: Final = "{"
-"""The argument text of a call that was cut before its first byte. An empty text would be run as a call without arguments."""
+
+# -- calls in pieces, put together by index and id, never by their position in a list ------------------------------------
 
 
 @dataclass(slots=True)
@@ -342,6 +340,11 @@ class CallsInPieces:
         return call
 
 
+def _join_names(so_far: str, more: str) -> str:
+    """A name comes in pieces, or whole in every event; a repeated name is not a piece."""
+    return so_far if so_far == more else so_far + more
+
+
 def keep_earlier(before: Any, more: Any) -> Any:
     """Values of unknown keys that come in several events: the first value of each key is kept, unless it was empty.
 
@@ -362,8 +365,3 @@ def refuse_unfinished(call: ToolCall) -> ToolCall:
 def refuse_last(calls: Sequence[ToolCall]) -> list[ToolCall]:
     """The calls of an answer that was cut at the token limit, which was in the middle of the last call."""
     return [*calls[:-1], *map(refuse_unfinished, calls[-1:])]
-
-
-def _join_names(so_far: str, more: str) -> str:
-    """A name comes in pieces, or whole in every event; a repeated name is not a piece."""
-    return so_far if so_far == more else so_far + more

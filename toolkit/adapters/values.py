@@ -1,4 +1,8 @@
-"""The arguments of a call as JSON text, which may be broken: how it is read, kept and sent back."""
+"""JSON values as adapters read and write them: an SDK's objects, texts with broken characters, arguments, results.
+
+A model that is cut, or that writes a bad escape, sends lone surrogates: halves of characters, which JSON can express and
+UTF-8 cannot. A text with one of them cannot be sent in any later request, so they are mended wherever text comes or goes.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +17,73 @@ from typing import Any, Final, TypeAlias
 from toolkit.wire.call import ToolCall, ToolResult
 from toolkit.wire.content import ContentBlock
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Lone surrogates: halves of characters, which JSON can express and UTF-8 cannot.
-#
-# A model that is cut, or that writes a bad escape, sends them. A text with one of them cannot be sent in any later request.
-
+JsonDict: TypeAlias = dict[str, Any]
 _PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _LONE: Final = re.compile("[\ud800-\udfff]")
 _FIRST_HALF_AT_END: Final = re.compile("[\ud800-\udbff]\\Z")
 _REPLACEMENT: Final = "\ufffd"
+
+
+# -- an SDK's objects as plain JSON, which is all that decoders read -----------------------------------------------------
+
+
+def plain(value: object) -> Any:
+    """The JSON of an SDK's object, or of anything made of mappings and lists; JSON stays as it is.
+
+    >>> plain({"a": (1, 2)})
+    {'a': [1, 2]}
+    """
+    dump = getattr(value, "model_dump", None)
+    if callable(dump):
+        # SDKs return values that their own types do not know yet; this is not worth a warning.
+        return plain(dump(mode="json", by_alias=True, exclude_unset=True, warnings=False))
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, Enum):
+        return plain(value.value)
+    if isinstance(value, bytes | bytearray):
+        return base64.b64encode(value).decode()
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [plain(item) for item in value]
+    return value
+
+
+def plain_object(value: object) -> JsonDict:
+    """The same where an object is expected; anything else becomes an empty object."""
+    found = plain(value)
+    return found if isinstance(found, dict) else {}
+
+
+def plain_list(value: object) -> list[Any]:
+    """The same where a list is expected; anything else becomes an empty list."""
+    found = plain(value)
+    return found if isinstance(found, list) else []
+
+
+def plain_objects(value: object) -> list[JsonDict]:
+    """The same where a list of objects is expected; whatever else is in the list is left out."""
+    return [item for item in plain_list(value) if isinstance(item, dict)]
+
+
+def plain_text(value: object) -> str:
+    """A text, or the text of a number, which some servers send as an id; anything else becomes an empty text."""
+    return str(value) if isinstance(value, str) or type(value) is int else ""
+
+
+# -- lone surrogates -----------------------------------------------------------------------------------------------------
+
+
+def mend(value: Any) -> Any:
+    """The same for all texts in a JSON value, keys included. Objects of other types stay as they are."""
+    if isinstance(value, str):
+        return value if value.isascii() else mend_text(value)
+    if isinstance(value, dict):
+        return {mend(key): mend(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [mend(item) for item in value]
+    return tuple(mend(item) for item in value) if type(value) is tuple else value
 
 
 def mend_text(text: str) -> str:
@@ -34,17 +96,6 @@ def mend_text(text: str) -> str:
         return text
     joined = _PAIR.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
     return _LONE.sub(_REPLACEMENT, _FIRST_HALF_AT_END.sub("", joined))
-
-
-def mend(value: Any) -> Any:
-    """The same for all texts in a JSON value, keys included. Objects of other types stay as they are."""
-    if isinstance(value, str):
-        return mend_text(value)
-    if isinstance(value, dict):
-        return {mend(key): mend(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [mend(item) for item in value]
-    return tuple(mend(item) for item in value) if type(value) is tuple else value
 
 
 class WholeCharacters:
@@ -60,6 +111,9 @@ class WholeCharacters:
         half = _FIRST_HALF_AT_END.search(text)
         self._half = half[0] if half else ""
         return mend_text(text)
+
+
+# -- arguments of calls, as text that may be broken ----------------------------------------------------------------------
 
 
 def call_from_text(id: str, name: str, text: str | None, metadata: dict[str, object] | None = None) -> ToolCall:
@@ -122,59 +176,7 @@ def parse_object(text: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# An SDK's objects as plain JSON, which is all that decoders read.
-
-JsonDict: TypeAlias = dict[str, Any]
-
-
-def plain(value: object) -> Any:
-    """The JSON of an SDK's object, or of anything made of mappings and lists; JSON stays as it is.
-
-    >>> plain({"a": (1, 2)})
-    {'a': [1, 2]}
-    """
-    dump = getattr(value, "model_dump", None)
-    if callable(dump):
-        # SDKs return values that their own types do not know yet; this is not worth a warning.
-        return plain(dump(mode="json", by_alias=True, exclude_unset=True, warnings=False))
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, Enum):
-        return plain(value.value)
-    if isinstance(value, bytes | bytearray):
-        return base64.b64encode(value).decode()
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [plain(item) for item in value]
-    return value
-
-
-def plain_object(value: object) -> JsonDict:
-    """The same where an object is expected; anything else becomes an empty object."""
-    found = plain(value)
-    return found if isinstance(found, dict) else {}
-
-
-def plain_list(value: object) -> list[Any]:
-    """The same where a list is expected; anything else becomes an empty list."""
-    found = plain(value)
-    return found if isinstance(found, list) else []
-
-
-def plain_objects(value: object) -> list[JsonDict]:
-    """The same where a list of objects is expected; whatever else is in the list is left out."""
-    return [item for item in plain_list(value) if isinstance(item, dict)]
-
-
-def plain_text(value: object) -> str:
-    """A text, or the text of a number, which some servers send as an id; anything else becomes an empty text."""
-    return str(value) if isinstance(value, str) or type(value) is int else ""
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# The value of a tool result as providers send it: as text, or as blocks where it holds media.
+# -- results: as text, or as blocks where they hold media ----------------------------------------------------------------
 
 
 def result_blocks(result: ToolResult) -> Sequence[ContentBlock] | None:

@@ -1,4 +1,4 @@
-"""The loop of ``sync_run``, awaited."""
+"""The loop of ``toolkit.loop.sync``, awaited."""
 
 from __future__ import annotations
 
@@ -30,52 +30,11 @@ from toolkit.wire.call import ToolCall, ToolResult
 from toolkit.wire.message import ChatMessage
 from toolkit.wire.query import AnswerEnded, AnswerEvent, AsyncStreamResult, Conversation, QueryOptions
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Waiting for a driver in an async run: not longer than the run may last.
-
 T = TypeVar("T")
-
-
-async def await_answer(answer: Awaitable[T], state: RunState) -> T:
-    """What a driver answers. It is awaited in this task: what a driver enters in one step, it may leave in another."""
-    loop, caller = asyncio.get_running_loop(), state.signal.caller
-
-    def end() -> None:
-        with suppress(RuntimeError):  # the answer has just come
-            scope.reschedule(loop.time())
-
-    def tell_loop() -> None:
-        # The caller may cancel from another thread.
-        loop.call_soon_threadsafe(end)
-
-    try:
-        async with asyncio.timeout(state.signal.remaining) as scope:
-            forget = caller.listen(tell_loop) if caller else None
-            try:
-                return await answer
-            finally:
-                if forget is not None:
-                    forget()
-    except TimeoutError:
-        if not scope.expired():
-            raise  # an error of the driver
-        error = state.signal.error() or ToolTimeout("the time of the run is over")
-        raise state.ended_by(error) from None
-
-
-async def await_events(stream: AsyncStreamResult, state: RunState) -> AsyncGenerator[AnswerEvent, None]:
-    """The events of a stream, which is closed at the end."""
-    async with aclosing(stream.events) as events:
-        while (event := await await_answer(anext(events, None), state)) is not None:
-            yield event
-            state.check()
-
-
-_DEFAULTS: Final = QueryOptions()
-_LIMITS: Final = RunLimits()
-
 AsyncAsk: TypeAlias = Callable[[Sequence[ChatMessage], QueryOptions], AsyncGenerator[AnswerEvent, None]]
 """Sends a request; the last event is an ``AnswerEnded``."""
+_DEFAULTS: Final = QueryOptions()
+_LIMITS: Final = RunLimits()
 
 
 async def run_async(
@@ -141,13 +100,7 @@ def stream_run_async(
     return _take_turns(state, ask, toolkit, AsyncHooks(before_call, after_call, on_action, save), trace)
 
 
-def _check_toolkit(toolkit: AsyncRunner) -> None:
-    if not isinstance(toolkit, AsyncRunner):
-        raise SetupError(f"{type(toolkit).__name__} is not an async toolkit; use run or stream_run")
-
-
-def _not_async(driver: AsyncDriver) -> SetupError:
-    return SetupError(f"{type(driver).__name__} is not an async driver; use run or stream_run")
+# -- taking turns --------------------------------------------------------------------------------------------------------
 
 
 async def _take_turns(
@@ -220,3 +173,50 @@ async def _run_calls(toolkit: AsyncRunner, calls: Sequence[ToolCall], hooks: Asy
 async def _wait(value: T | Awaitable[T]) -> T:
     """What a hook returned, or what it resolves to."""
     return await value if inspect.isawaitable(value) else value
+
+
+def _check_toolkit(toolkit: AsyncRunner) -> None:
+    if not isinstance(toolkit, AsyncRunner):
+        raise SetupError(f"{type(toolkit).__name__} is not an async toolkit; use run or stream_run")
+
+
+def _not_async(driver: AsyncDriver) -> SetupError:
+    return SetupError(f"{type(driver).__name__} is not an async driver; use run or stream_run")
+
+
+# -- waiting for a driver, not longer than the run may last --------------------------------------------------------------
+
+
+async def await_answer(answer: Awaitable[T], state: RunState) -> T:
+    """What a driver answers. It is awaited in this task: what a driver enters in one step, it may leave in another."""
+    loop, caller = asyncio.get_running_loop(), state.signal.caller
+
+    def end() -> None:
+        with suppress(RuntimeError):  # the answer has just come
+            scope.reschedule(loop.time())
+
+    def tell_loop() -> None:
+        # The caller may cancel from another thread.
+        loop.call_soon_threadsafe(end)
+
+    try:
+        async with asyncio.timeout(state.signal.remaining) as scope:
+            forget = caller.listen(tell_loop) if caller else None
+            try:
+                return await answer
+            finally:
+                if forget is not None:
+                    forget()
+    except TimeoutError:
+        if not scope.expired():
+            raise  # an error of the driver
+        error = state.signal.error() or ToolTimeout("the time of the run is over")
+        raise state.ended_by(error) from None
+
+
+async def await_events(stream: AsyncStreamResult, state: RunState) -> AsyncGenerator[AnswerEvent, None]:
+    """The events of a stream, which is closed at the end."""
+    async with aclosing(stream.events) as events:
+        while (event := await await_answer(anext(events, None), state)) is not None:
+            yield event
+            state.check()

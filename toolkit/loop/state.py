@@ -1,6 +1,6 @@
-"""The state of a run between two steps, for the sync and the async loop: what comes next, and when it is over.
+"""What a run works with: its limits, its hooks, its events, and its state between two steps, for both loops.
 
-All of it follows from the conversation, so a run can be continued from the JSON of one.
+The state follows from the conversation, so a run can be continued from the JSON of one.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
-from toolkit.adapters.history import repair_history
+from toolkit.adapters.history import EncodedHistory, GrowingHistory, RunMessages
 from toolkit.errors import (
     ActionNeeded,
     AnswerCutOff,
@@ -24,15 +24,12 @@ from toolkit.errors import (
     ToolkitError,
 )
 from toolkit.runtime.signals import CallSignal, CancelSignal
-from toolkit.runtime.stores.budget import fit_history
+from toolkit.runtime.stores.budget import FittedHistory
 from toolkit.runtime.toolkit import View, options_of
 from toolkit.wire.call import ToolCall, ToolResult
 from toolkit.wire.definition import NamedTool
 from toolkit.wire.message import ChatMessage, TextMessage, ToolResultMessage, has_tool_calls, is_tool_result
 from toolkit.wire.query import DONE, AnswerEvent, Conversation, FinishReason, QueryOptions, QueryResult, Usage
-
-# ----------------------------------------------------------------------------------------------------------------------
-# How far a run may go.
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +37,7 @@ class RunLimits:
     """The most that one run may use; None is no limit. A run that reaches one raises ``RunLimitReached``.
 
     ``turns`` counts answers of the model. ``tokens`` counts input and output as the provider reports them, and is checked
-    before each request. After ``seconds`` the query, stream or call in progress is ended, too.
+    before each request. After ``seconds``, the query, stream or call in progress is cancelled.
 
     >>> RunLimits(turns=10, seconds=600)
     RunLimits(turns=10, tokens=None, seconds=600)
@@ -56,6 +53,64 @@ class RunLimits:
             if value is not None and not value > 0:
                 raise SetupError(f"the limit of {name} must be greater than 0, not {value!r}; None is no limit")
 
+
+# -- hooks: what a caller of ``run`` can do at each step; those of ``run_async`` may be async ----------------------------
+
+BeforeCall: TypeAlias = Callable[[ToolCall], ToolResult | None]
+"""Called for each call of a turn, before the first of them runs; a result is used instead of running the call."""
+AfterCall: TypeAlias = Callable[[ToolCall, ToolResult], ToolResult | None]
+"""Called with each call and its result; another result is used instead."""
+OnAction: TypeAlias = Callable[[QueryResult], Sequence[ChatMessage]]
+"""Called with an answer whose provider waits for an action, after its calls have run; returns the messages to add."""
+Save: TypeAlias = Callable[[Conversation], object]
+"""Called with the conversation after each step: an answer, the results of its calls, what ``on_action`` returned."""
+AsyncBeforeCall: TypeAlias = Callable[[ToolCall], ToolResult | Awaitable[ToolResult | None] | None]
+AsyncAfterCall: TypeAlias = Callable[[ToolCall, ToolResult], ToolResult | Awaitable[ToolResult | None] | None]
+AsyncOnAction: TypeAlias = Callable[[QueryResult], Sequence[ChatMessage] | Awaitable[Sequence[ChatMessage]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """The hooks of a run."""
+
+    before_call: BeforeCall | None
+    after_call: AfterCall | None
+    on_action: OnAction | None
+    save: Save | None
+
+
+@dataclass(frozen=True, slots=True)
+class AsyncHooks:
+    """The hooks of an async run."""
+
+    before_call: AsyncBeforeCall | None
+    after_call: AsyncAfterCall | None
+    on_action: AsyncOnAction | None
+    save: Save | None
+
+
+# -- events: those of each answer, the results of its calls, the end -----------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CallAnswered:
+    """A call of the model was run, and this is its result."""
+
+    call: ToolCall
+    result: ToolResult
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnded:
+    """The last event: the whole conversation."""
+
+    conversation: Conversation
+
+
+RunEvent: TypeAlias = AnswerEvent | CallAnswered | RunEnded
+
+
+# -- the state -----------------------------------------------------------------------------------------------------------
 
 _ERRORS: Final[dict[FinishReason, tuple[type[RunError], str]]] = {
     "error": (AnswerFailed, "the provider reported an error"),
@@ -85,14 +140,14 @@ class RunState:
             raise SetupError("options.messages must be empty: a run sends its conversation; give them as the prompt")
         messages = [TextMessage("user", prompt)] if isinstance(prompt, str) else prompt
         start = messages if isinstance(messages, Conversation) else Conversation(messages)
-        self.conversation = (
-            start if start.ended_by else replace(start, messages=repair_history(start.messages).messages)
-        )
+        self._history = GrowingHistory()
+        self._fitted = None if window is None else FittedHistory(window)
+        self._encoded: dict[object, EncodedHistory] = {}
+        self.conversation = start if start.ended_by else self._with_messages(start, start.messages)
         self.signal: Final = CallSignal(signal or options_of(toolkit).signal, limits.seconds)
         self._toolkit = toolkit
         self._options = replace(options, tools=options.tools or toolkit.get_allowed_tools())
         self._limits = limits
-        self._window = window
         self._turns = self._tokens = 0
         self._action = _find_action(self.conversation.messages)
 
@@ -127,11 +182,11 @@ class RunState:
     @property
     def keeps_outputs(self) -> bool:
         """Whether ``next_query`` may have to keep outputs, to replace them with their refs."""
-        return self._window is not None
+        return self._fitted is not None
 
     def next_query(self) -> tuple[Sequence[ChatMessage], QueryOptions]:
         """The messages and the options of the next request."""
-        limits, messages = self._limits, self.conversation.messages
+        limits = self._limits
         if limits.turns is not None and self._turns >= limits.turns:
             raise self._limit_reached("turns", f"{limits.turns} turns")
         if limits.tokens is not None and self._tokens >= limits.tokens:
@@ -141,7 +196,10 @@ class RunState:
             # It would be called again in every turn.
             options = replace(options, tool_choice="auto")
         self._turns += 1
-        return (messages if self._window is None else fit_history(messages, self._window)), options
+        # Hooks get the conversation and may have edited its messages.
+        self.conversation = self._with_messages(self.conversation, self.conversation.messages)
+        messages = self.conversation.messages
+        return RunMessages(self._fitted.fit(messages) if self._fitted else messages, self._encoded), options
 
     def check(self) -> None:
         """Raises if the run was cancelled, or its time is over."""
@@ -171,29 +229,31 @@ class RunState:
             cause = result.metadata.get("error")
             error = kind(f"{message}{_detail(result)}", self.conversation, result)
             raise error from (cause if isinstance(cause, BaseException) else None)
-        self._add_messages([result.message()])
+        self._add_messages(result.message())
         self._action = result if result.finish_reason == "needs_action" or _has_action(result.metadata) else None
         if not result.tool_calls and result.finish_reason in ("stop", "tool_calls"):
             self.conversation = replace(self.conversation, ended_by="stop")
 
     def add_results(self, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> None:
         """Adds the results of calls. A call of ``done`` that succeeded ends the conversation."""
-        messages = [*self.conversation.messages, *map(ToolResultMessage, results)]
+        self._add_messages(*map(ToolResultMessage, results))
         pairs = zip(calls, results, strict=True)
         is_done = any(call.name == DONE and result.kind != "error" for call, result in pairs)
-        self.conversation = replace(self.conversation, messages=messages, ended_by="done" if is_done else None)
+        self.conversation = replace(self.conversation, ended_by="done" if is_done else None)
 
     def add_action(self, result: QueryResult, messages: Sequence[ChatMessage]) -> None:
         """Adds what the provider waits for; raises if there is nothing."""
         if not messages:
             raise ActionNeeded(_ACTION_NEEDED, self.conversation, result)
-        self._add_messages(messages)
+        self._add_messages(*messages)
         self._action = None
 
-    def _add_messages(self, messages: Sequence[ChatMessage]) -> None:
+    def _add_messages(self, *messages: ChatMessage) -> None:
         # Servers may send the ids of earlier calls again.
-        repaired = repair_history([*self.conversation.messages, *messages]).messages
-        self.conversation = replace(self.conversation, messages=repaired)
+        self.conversation = self._with_messages(self.conversation, [*self.conversation.messages, *messages])
+
+    def _with_messages(self, conversation: Conversation, messages: Sequence[ChatMessage]) -> Conversation:
+        return replace(conversation, messages=self._history.repair(messages).messages)
 
 
 def _find_action(messages: Sequence[ChatMessage]) -> QueryResult | None:
@@ -226,65 +286,3 @@ def _detail(result: QueryResult) -> str:
         return f": {type(error).__name__}: {error}"
     text = str(error) if error is not None else result.content if result.finish_reason == "refused" else ""
     return f": {text[:500]}" if text else ""
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# What a caller of ``run`` can do at each step. With ``run_async``, hooks may be async.
-
-BeforeCall: TypeAlias = Callable[[ToolCall], ToolResult | None]
-"""Called for each call of a turn, before the first of them runs; a result is used instead of running the call."""
-
-AfterCall: TypeAlias = Callable[[ToolCall, ToolResult], ToolResult | None]
-"""Called with each call and its result; another result is used instead."""
-
-OnAction: TypeAlias = Callable[[QueryResult], Sequence[ChatMessage]]
-"""Called with an answer whose provider waits for an action, after its calls have run; returns the messages to add."""
-
-Save: TypeAlias = Callable[[Conversation], object]
-"""Called with the conversation after each step: an answer, the results of its calls, what ``on_action`` returned."""
-
-AsyncBeforeCall: TypeAlias = Callable[[ToolCall], ToolResult | Awaitable[ToolResult | None] | None]
-AsyncAfterCall: TypeAlias = Callable[[ToolCall, ToolResult], ToolResult | Awaitable[ToolResult | None] | None]
-AsyncOnAction: TypeAlias = Callable[[QueryResult], Sequence[ChatMessage] | Awaitable[Sequence[ChatMessage]]]
-
-
-@dataclass(frozen=True, slots=True)
-class Hooks:
-    """The hooks of a run."""
-
-    before_call: BeforeCall | None
-    after_call: AfterCall | None
-    on_action: OnAction | None
-    save: Save | None
-
-
-@dataclass(frozen=True, slots=True)
-class AsyncHooks:
-    """The hooks of an async run."""
-
-    before_call: AsyncBeforeCall | None
-    after_call: AsyncAfterCall | None
-    on_action: AsyncOnAction | None
-    save: Save | None
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# What happens during a run, in order: the events of each answer, the results of its calls, the end.
-
-
-@dataclass(frozen=True, slots=True)
-class CallAnswered:
-    """A call of the model was run, and this is its result."""
-
-    call: ToolCall
-    result: ToolResult
-
-
-@dataclass(frozen=True, slots=True)
-class RunEnded:
-    """The last event: the whole conversation."""
-
-    conversation: Conversation
-
-
-RunEvent: TypeAlias = AnswerEvent | CallAnswered | RunEnded

@@ -1,6 +1,7 @@
 """The loop: ask the model, run the tools it calls, return their results to it, until it is finished.
 
 Both forms are one iterator of events: a plain query is the last event of an answer alone, a stream is all of them.
+``toolkit.loop.async_`` is the same loop, awaited.
 """
 
 from __future__ import annotations
@@ -34,65 +35,11 @@ from toolkit.wire.call import ToolCall, ToolResult
 from toolkit.wire.message import ChatMessage
 from toolkit.wire.query import AnswerEnded, AnswerEvent, Conversation, QueryOptions, StreamResult
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Waiting for a driver in a sync run: not longer than the run may last.
-#
-# If the run can be ended from outside, the driver works in another thread. An SDK's client has no way to end a request, so
-# the thread of a query or stream that was given up ends with its request.
-
 T = TypeVar("T")
-
-
-def wait_for_answer(query: Callable[[], T], state: RunState) -> T:
-    """What a query returns."""
-    if not state.can_be_ended:
-        return query()
-    workers = Workers()
-    answer = workers.submit(query)
-    workers.close()
-    return _wait(answer, state)
-
-
-def wait_for_events(stream: StreamResult, state: RunState) -> Generator[AnswerEvent, None, None]:
-    """The events of a stream; it is closed at the end, or when the event comes that nobody waits for any more."""
-    if not state.can_be_ended:
-        with closing(stream.events) as events:
-            yield from events
-        return
-    workers, context = Workers(), contextvars.copy_context()
-
-    def read() -> Future[AnswerEvent | None]:
-        # In the same context each time, as if one thread read all of them.
-        return workers.submit(lambda: context.run(next, stream.events, None))
-
-    reading = read()
-    try:
-        while (event := _wait(reading, state)) is not None:
-            yield event
-            state.check()
-            reading = read()
-    finally:
-        workers.close()
-        reading.add_done_callback(lambda _: context.run(stream.events.close))
-
-
-def _wait(running: Future[T], state: RunState) -> T:
-    try:
-        wait_for_handler(running, _do_nothing, state.signal)
-    except (ToolCancelled, ToolTimeout) as error:
-        raise state.ended_by(error) from None
-    return running.result()
-
-
-def _do_nothing() -> None:
-    pass
-
-
-_DEFAULTS: Final = QueryOptions()
-_LIMITS: Final = RunLimits()
-
 Ask: TypeAlias = Callable[[Sequence[ChatMessage], QueryOptions], Generator[AnswerEvent, None, None]]
 """Sends a request; the last event is an ``AnswerEnded``."""
+_DEFAULTS: Final = QueryOptions()
+_LIMITS: Final = RunLimits()
 
 
 def run(
@@ -192,9 +139,7 @@ def stream_run(
     return _take_turns(state, ask, toolkit, Hooks(before_call, after_call, on_action, save), trace)
 
 
-def _check_toolkit(toolkit: Runner) -> None:
-    if not isinstance(toolkit, Runner):
-        raise SetupError(f"{type(toolkit).__name__} is not a sync toolkit; use run_async or stream_run_async")
+# -- taking turns --------------------------------------------------------------------------------------------------------
 
 
 def _take_turns(
@@ -254,6 +199,62 @@ def as_result_of(call: ToolCall, result: ToolResult) -> ToolResult:
     return replace(result, tool_call_id=call.id, name=call.name)
 
 
+def _check_toolkit(toolkit: Runner) -> None:
+    if not isinstance(toolkit, Runner):
+        raise SetupError(f"{type(toolkit).__name__} is not a sync toolkit; use run_async or stream_run_async")
+
+
 def _not_sync(driver: Driver, answer: Coroutine[Any, Any, Any]) -> SetupError:
     answer.close()
     return SetupError(f"{type(driver).__name__} is not a sync driver; use run_async or stream_run_async")
+
+
+# -- waiting for a driver, not longer than the run may last --------------------------------------------------------------
+#
+# If the run can be ended from outside, the driver works in another thread. An SDK's client has no way to end a request, so
+# the thread of a query or stream that was given up ends with its request.
+
+
+def wait_for_answer(query: Callable[[], T], state: RunState) -> T:
+    """What a query returns."""
+    if not state.can_be_ended:
+        return query()
+    workers = Workers()
+    answer = workers.submit(query)
+    workers.close()
+    return _wait(answer, state)
+
+
+def wait_for_events(stream: StreamResult, state: RunState) -> Generator[AnswerEvent, None, None]:
+    """The events of a stream; it is closed at the end, or when the event comes that nobody waits for any more."""
+    if not state.can_be_ended:
+        with closing(stream.events) as events:
+            yield from events
+        return
+    workers, context = Workers(), contextvars.copy_context()
+
+    def read() -> Future[AnswerEvent | None]:
+        # In the same context each time, as if one thread read all of them.
+        return workers.submit(lambda: context.run(next, stream.events, None))
+
+    reading = read()
+    try:
+        while (event := _wait(reading, state)) is not None:
+            yield event
+            state.check()
+            reading = read()
+    finally:
+        workers.close()
+        reading.add_done_callback(lambda _: context.run(stream.events.close))
+
+
+def _wait(running: Future[T], state: RunState) -> T:
+    try:
+        wait_for_handler(running, _do_nothing, state.signal)
+    except (ToolCancelled, ToolTimeout) as error:
+        raise state.ended_by(error) from None
+    return running.result()
+
+
+def _do_nothing() -> None:
+    pass

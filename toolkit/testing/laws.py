@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from toolkit.wire import (
     AnswerEvent,
-    ArgumentsCame,
+    ArgumentsDelta,
     AssistantToolCallMessage,
     CallCompleted,
     CallStarted,
@@ -26,14 +26,14 @@ from toolkit.wire import (
     JsonObject,
     NamedTool,
     QueryResult,
-    ReasoningCame,
-    TextCame,
+    ReasoningDelta,
+    TextDelta,
     TextMessage,
     ToolCall,
     ToolDefinition,
     ToolResult,
     ToolResultMessage,
-    UsageCame,
+    UsageUpdate,
     alias,
     from_json,
     to_json,
@@ -221,10 +221,10 @@ def check_events_add_up(adapter: Adapter, stream: Sequence[object]) -> QueryResu
     events = [event for raw in stream for event in answer.feed_events(raw)]
     result = answer.result()
     check_result(adapter, result)
-    assert "".join(event.text for event in events if isinstance(event, TextCame)) == result.content
-    thought = "".join(event.text for event in events if isinstance(event, ReasoningCame))
+    assert "".join(event.text for event in events if isinstance(event, TextDelta)) == result.content
+    thought = "".join(event.text for event in events if isinstance(event, ReasoningDelta))
     assert thought == "".join(one.text for one in result.reasoning)
-    usages = [event.usage for event in events if isinstance(event, UsageCame)]
+    usages = [event.usage for event in events if isinstance(event, UsageUpdate)]
     assert not usages or usages[-1] == result.usage
     if result.finish_reason != "error":
         completed = [event for event in events if isinstance(event, CallCompleted)]
@@ -256,7 +256,7 @@ def _events_of_call(events: Sequence[AnswerEvent], id: str) -> list[AnswerEvent]
     return [
         event
         for event in events
-        if (isinstance(event, CallStarted | ArgumentsCame) and event.id == id)
+        if (isinstance(event, CallStarted | ArgumentsDelta) and event.id == id)
         or (isinstance(event, CallCompleted) and event.call.id == id)
     ]
 
@@ -268,7 +268,7 @@ def _check_call(events: list[AnswerEvent], call: ToolCall) -> None:
     assert isinstance(last, CallCompleted), f"the call {call.id!r} does not end with CallCompleted"
     assert (last.call.id, last.call.name) == (call.id, call.name)
     assert (last.call.arguments, last.call.raw_arguments) == (call.arguments, call.raw_arguments)
-    texts = [event.text for event in pieces if isinstance(event, ArgumentsCame)]
+    texts = [event.text for event in pieces if isinstance(event, ArgumentsDelta)]
     assert len(texts) == len(pieces), f"the call {call.id!r} starts or completes twice"
     text, given = "".join(texts), call.arguments
     if call.raw_arguments is not None:

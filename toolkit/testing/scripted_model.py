@@ -16,18 +16,18 @@ from toolkit.wire.call import ToolCall
 from toolkit.wire.message import ChatMessage, TextMessage, ToolResultMessage, is_tool_result
 from toolkit.wire.query import (
     AnswerEvent,
-    ArgumentsCame,
+    ArgumentsDelta,
     AsyncStreamResult,
     CallCompleted,
     CallStarted,
     FinishReason,
     QueryOptions,
     QueryResult,
-    ReasoningCame,
+    ReasoningDelta,
     StreamResult,
-    TextCame,
+    TextDelta,
     Usage,
-    UsageCame,
+    UsageUpdate,
 )
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -229,20 +229,20 @@ def _describe(found: AsyncTurn) -> str:
 def events_of(answer: QueryResult) -> Iterator[AnswerEvent]:
     """The events of an answer but the last. Text comes word by word, arguments in two pieces, as from a provider."""
     for thought in answer.reasoning:
-        yield from map(ReasoningCame, _split_words(thought.text))
-    yield from map(TextCame, _split_words(answer.content))
+        yield from map(ReasoningDelta, _split_words(thought.text))
+    yield from map(TextDelta, _split_words(answer.content))
     is_cut = answer.finish_reason in ("error", "length")
     for made in answer.tool_calls:
         text = made.raw_arguments if made.raw_arguments is not None else json.dumps(made.arguments, ensure_ascii=False)
         middle = (len(text) + 1) // 2
         yield CallStarted(made.id, made.name)
-        yield ArgumentsCame(made.id, text[:middle])
+        yield ArgumentsDelta(made.id, text[:middle])
         if is_cut and made is answer.tool_calls[-1]:
             return
-        yield ArgumentsCame(made.id, text[middle:])
+        yield ArgumentsDelta(made.id, text[middle:])
         yield CallCompleted(made)
     if answer.usage != Usage():
-        yield UsageCame(answer.usage)
+        yield UsageUpdate(answer.usage)
 
 
 def _split_words(text: str) -> list[str]:

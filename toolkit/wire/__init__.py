@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from toolkit.wire.message import is_tool_result as is_tool_result
     from toolkit.wire.query import AnswerEnded as AnswerEnded
     from toolkit.wire.query import AnswerEvent as AnswerEvent
-    from toolkit.wire.query import ArgumentsCame as ArgumentsCame
+    from toolkit.wire.query import ArgumentsDelta as ArgumentsDelta
     from toolkit.wire.query import AsyncStreamResult as AsyncStreamResult
     from toolkit.wire.query import CachePoint as CachePoint
     from toolkit.wire.query import CallCompleted as CallCompleted
@@ -44,12 +44,12 @@ if TYPE_CHECKING:
     from toolkit.wire.query import QueryOptions as QueryOptions
     from toolkit.wire.query import QueryResult as QueryResult
     from toolkit.wire.query import Reasoning as Reasoning
-    from toolkit.wire.query import ReasoningCame as ReasoningCame
+    from toolkit.wire.query import ReasoningDelta as ReasoningDelta
     from toolkit.wire.query import ReasoningEffort as ReasoningEffort
     from toolkit.wire.query import StreamResult as StreamResult
-    from toolkit.wire.query import TextCame as TextCame
+    from toolkit.wire.query import TextDelta as TextDelta
     from toolkit.wire.query import Usage as Usage
-    from toolkit.wire.query import UsageCame as UsageCame
+    from toolkit.wire.query import UsageUpdate as UsageUpdate
 else:
     from toolkit.lazy_exports import lazy_exports
 
@@ -61,8 +61,8 @@ else:
             ".call": "ToolCall JsonObject ToolResult",
             ".codec": "from_json to_json",
             ".content": "ContentBlock ContentOutput",
-            ".query": """Conversation AnswerEnded AnswerEvent ArgumentsCame CallCompleted CallStarted ReasoningCame
-                TextCame UsageCame CachePoint FinishReason QueryOptions QueryResult Reasoning
+            ".query": """Conversation AnswerEnded AnswerEvent ArgumentsDelta CallCompleted CallStarted ReasoningDelta
+                TextDelta UsageUpdate CachePoint FinishReason QueryOptions QueryResult Reasoning
                 ReasoningEffort Usage AsyncStreamResult StreamResult""",
             ".message": """AssistantToolCallMessage ChatMessage TextMessage ToolResultMessage has_tool_calls
                 is_tool_result""",

@@ -6,9 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, NewType, TypeAlias
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The type of JSON objects, shared by all code that handles arguments.
-
 JsonObject = NewType("JsonObject", dict[str, object])
 """A JSON object of unknown shape.
 
@@ -18,6 +15,8 @@ dynamic overload. Code that really has unknown arguments writes ``JsonObject(arg
 >>> JsonObject({"path": "a.py"})
 {'path': 'a.py'}
 """
+ResultKind: TypeAlias = Literal["text", "data", "error", "multimodal"]
+_FIND: Final = "_find_ref"
 
 
 @dataclass(frozen=True, init=False)
@@ -60,14 +59,6 @@ class ToolCall:
         """The argument text, or None if it is blank: providers send an empty text for a tool without parameters."""
         text = self.raw_arguments
         return text if text and not text.isspace() else None
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# The result of one call, as the model gets it.
-
-_FIND: Final = "_find_ref"
-
-ResultKind: TypeAlias = Literal["text", "data", "error", "multimodal"]
 
 
 @dataclass(frozen=True, init=False)

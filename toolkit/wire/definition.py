@@ -17,9 +17,12 @@ if TYPE_CHECKING:
 
     from toolkit.wire.query import QueryResult
 
-
 ToolCallers: TypeAlias = Literal["model", "programs", "both"]
 """Who may call a tool: the model, programs that it writes and the provider runs, or both."""
+ModelT_co = TypeVar("ModelT_co", bound="BaseModel", covariant=True)
+_PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}\Z")
+_ODD: Final = re.compile(r"[^A-Za-z0-9_-]+")
+_DIGEST: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +60,7 @@ class NativeTool:
 AnyDefinition: TypeAlias = ToolDefinition | NativeTool
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Whether a model may or must call a tool, and which.
+# -- whether a model may or must call a tool, and which ------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +82,7 @@ ToolChoice: TypeAlias = Literal["auto", "none", "required"] | NamedTool | Native
 """``auto`` leaves it to the model, ``none`` forbids calls, ``required`` asks for at least one."""
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Aliases for tool names that a provider would refuse; the toolkit that has the tool resolves them.
-
-_PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}\Z")
-_ODD: Final = re.compile(r"[^A-Za-z0-9_-]+")
-_DIGEST: Final = 8
+# -- aliases for names that a provider would refuse; the toolkit that has the tool resolves them -------------------------
 
 
 def is_plain(name: str) -> bool:
@@ -108,10 +105,7 @@ def alias(name: str) -> str:
     return f"{readable[: 63 - _DIGEST]}-{digest}"
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Answers that are data: the schema that is asked for, and the typed value that came.
-
-ModelT_co = TypeVar("ModelT_co", bound="BaseModel", covariant=True)
+# -- answers that are data -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

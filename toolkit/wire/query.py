@@ -1,4 +1,18 @@
-"""One request to a model, for any provider: its options, its answer, whole or streamed, and the conversation around it."""
+"""One request to a model, for any provider: its options, its answer, whole or streamed, and the conversation around it.
+
+Match the events of a streamed answer by class:
+
+>>> def show(event: AnswerEvent) -> str:
+...     match event:
+...         case TextDelta(text):
+...             return text
+...         case CallStarted(_, name):
+...             return f"[{name}]"
+...         case _:
+...             return ""
+>>> show(CallStarted("call_1", "read_file"))
+'[read_file]'
+"""
 
 from __future__ import annotations
 
@@ -125,32 +139,18 @@ class QueryResult:
         return TextMessage("assistant", self.content, self.metadata)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# What happens while an answer is streamed, in the order it comes.
-#
-# ``StreamResult.events`` yields these; its ``stream`` yields the text alone. Match them by class:
-#
-# >>> def show(event: AnswerEvent) -> str:
-# ...     match event:
-# ...         case TextCame(text):
-# ...             return text
-# ...         case CallStarted(_, name):
-# ...             return f"[{name}]"
-# ...         case _:
-# ...             return ""
-# >>> show(CallStarted("call_1", "read_file"))
-# '[read_file]'
+# -- events of a streamed answer, in the order they come -----------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class TextCame:
+class TextDelta:
     """A piece of the answer's text."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class ReasoningCame:
+class ReasoningDelta:
     """A piece of what the provider shows of the model's reasoning."""
 
     text: str
@@ -165,7 +165,7 @@ class CallStarted:
 
 
 @dataclass(frozen=True, slots=True)
-class ArgumentsCame:
+class ArgumentsDelta:
     """A piece of the argument text of a call; providers that send arguments whole send one piece."""
 
     id: str
@@ -180,7 +180,7 @@ class CallCompleted:
 
 
 @dataclass(frozen=True, slots=True)
-class UsageCame:
+class UsageUpdate:
     """The token counts so far."""
 
     usage: Usage
@@ -194,12 +194,12 @@ class AnswerEnded:
 
 
 AnswerEvent: TypeAlias = (
-    TextCame | ReasoningCame | CallStarted | ArgumentsCame | CallCompleted | UsageCame | AnswerEnded
+    TextDelta | ReasoningDelta | CallStarted | ArgumentsDelta | CallCompleted | UsageUpdate | AnswerEnded
 )
+"""What ``StreamResult.events`` yields; its ``stream`` yields the text alone."""
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# A streamed answer: its text, its events and its result, all read from one request.
+# -- a streamed answer ---------------------------------------------------------------------------------------------------
 
 
 class StreamResult:
@@ -211,7 +211,7 @@ class StreamResult:
 
     >>> answer = StreamResult(iter(["hel", "lo"]), lambda: QueryResult("hello"))
     >>> next(answer.stream), next(answer.events), answer.result.content
-    ('hel', TextCame(text='lo'), 'hello')
+    ('hel', TextDelta(text='lo'), 'hello')
     """
 
     __slots__ = ("_finish", "_result", "events", "stream")
@@ -233,7 +233,7 @@ class StreamResult:
     def _read_events(self, source: Iterator[str] | Iterator[AnswerEvent]) -> Generator[AnswerEvent, None, None]:
         try:
             for item in source:
-                yield TextCame(item) if isinstance(item, str) else item
+                yield TextDelta(item) if isinstance(item, str) else item
             self._result = self._finish()
             yield AnswerEnded(self._result)
         finally:
@@ -249,7 +249,7 @@ class Texts(Iterator[str]):
         self._events = events
 
     def __next__(self) -> str:
-        return next(event.text for event in self._events if isinstance(event, TextCame))
+        return next(event.text for event in self._events if isinstance(event, TextDelta))
 
     def close(self) -> None:
         self._events.close()
@@ -284,7 +284,7 @@ class AsyncStreamResult:
     ) -> AsyncGenerator[AnswerEvent, None]:
         try:
             async for item in source:
-                yield TextCame(item) if isinstance(item, str) else item
+                yield TextDelta(item) if isinstance(item, str) else item
             self._result = self._finish()
             yield AnswerEnded(self._result)
         finally:
@@ -301,7 +301,7 @@ class AsyncTexts(AsyncIterator[str]):
 
     async def __anext__(self) -> str:
         async for event in self._events:
-            if isinstance(event, TextCame):
+            if isinstance(event, TextDelta):
                 return event.text
         raise StopAsyncIteration
 
@@ -309,8 +309,7 @@ class AsyncTexts(AsyncIterator[str]):
         await self._events.aclose()
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# A conversation with a model: what ``toolkit.run`` starts from, returns, and continues.
+# -- conversations -------------------------------------------------------------------------------------------------------
 
 ConversationEnd: TypeAlias = Literal["stop", "done"]
 

@@ -1,4 +1,4 @@
-"""Encodes the neutral format as the JSON of Anthropic's messages."""
+"""Anthropic's messages as the neutral format and back: tools, messages and answers, as JSON or as the SDK's objects."""
 
 from __future__ import annotations
 
@@ -67,10 +67,227 @@ from toolkit.wire.definition import AnyDefinition, NativeTool, OutputSchema, Too
 from toolkit.wire.message import ChatMessage, TextMessage
 from toolkit.wire.query import CachePoint, QueryResult, Reasoning, Usage
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Content blocks of Anthropic's messages: text, images and documents, both ways.
-
 PROVIDER: Final = "anthropic"
+PROGRAM: Final = "code_execution_"
+"""How the words for programs in `allowed_callers` begin; the rest is the version of the tool that runs them."""
+CHOICES: Final[ChoiceTable] = {"auto": {"type": "auto"}, "none": {"type": "none"}, "required": {"type": "any"}}
+_NEWEST: Final = f"{PROGRAM}20260120"
+_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,128}")
+_ID: Final = re.compile(r"[a-zA-Z0-9_-]+")
+# What a caller may want to know about an answer, or must send with the next request (the container).
+_KEPT: Final = ("id", "model", "stop_sequence", "stop_details", "container", "context_management", "usage")
+_MARK: Final = {"type": "ephemeral"}
+# Blocks that take a breakpoint; thinking does not, and an empty text is refused with one.
+_BLOCKS: Final = frozenset({"text", "image", "document", "tool_use", "tool_result"})
+
+
+# -- tools ---------------------------------------------------------------------------------------------------------------
+
+
+def sent_name(name: str) -> str:
+    """The name of a tool as this provider accepts it."""
+    return provider_name(name, _NAME)
+
+
+def encode_tools(
+    definitions: Iterable[AnyDefinition], strict: bool | None = None, *, output: OutputSchema | None = None
+) -> list[JsonDict]:
+    """``strict`` asks for strict mode for definitions that do not say; native tools of this provider go out unchanged.
+
+    In strict mode the schema of the definition's receipt (``toolkit.adapters.strict``) is sent, and ``decode_strict_calls``
+    decodes what the model answers. A schema outside the provider's subset, or beyond what a request may have, is sent as it
+    is, without the flag.
+
+    :param output: the structured output of the same request, which uses some of what a request may have.
+    """
+    listed = list(definitions)
+    receipts = choose_strict(listed, strict, PROVIDER, ANTHROPIC, output)
+    program = _find_version(listed)
+    return encode_definitions(
+        listed, PROVIDER, lambda one: encode_definition(one, strict, receipts.get(one.name), program)
+    )
+
+
+def encode_definition(
+    definition: ToolDefinition,
+    strict: bool | None = None,
+    receipt: StrictReceipt | None = None,
+    program: str = _NEWEST,
+) -> JsonDict:
+    """One tool, without what only its metadata knows."""
+    parameters, is_strict = sent_parameters(definition, strict, receipt)
+    made: JsonDict = {"name": sent_name(definition.name), "input_schema": {"type": "object", **parameters}}
+    if definition.description:
+        made["description"] = definition.description
+    if definition.defer_loading:
+        made["defer_loading"] = True
+    made |= encode_callers(definition.callers, program)
+    return made if is_strict is None else {**made, "strict": is_strict}
+
+
+def _find_version(definitions: Sequence[AnyDefinition]) -> str:
+    """The version of the tool that runs programs: the caller's own, if there is one."""
+    types = [str(one.raw.get("type")) for one in definitions if isinstance(one, NativeTool)]
+    return next((one for one in types if one.startswith(PROGRAM)), _NEWEST)
+
+
+def decode_tools(tools: object) -> list[AnyDefinition]:
+    return decode_definitions(tools, PROVIDER, _decode_definition, encode_definition)
+
+
+def _decode_definition(tool: JsonDict) -> ToolDefinition | None:
+    schema = tool.get("input_schema")
+    if tool.get("type") not in (None, "custom") or not isinstance(schema, dict) or "name" not in tool:
+        return None
+    made = ToolDefinition(
+        tool["name"],
+        tool.get("description") or "",
+        JsonObject(schema),
+        tool.get("strict"),
+        defer_loading=tool.get("defer_loading") is True,
+        callers=decode_callers(tool, PROGRAM),
+    )
+    return mark_as_sent(made, PROVIDER, ANTHROPIC)
+
+
+def encode_choice(choice: ToolChoice) -> Any:
+    return encode_tool_choice(choice, PROVIDER, CHOICES, lambda name: {"type": "tool", "name": sent_name(name)})
+
+
+def decode_choice(choice: object) -> ToolChoice:
+    return decode_tool_choice(choice, PROVIDER, CHOICES, _decode_named_choice)
+
+
+def _decode_named_choice(found: Any) -> str | None:
+    name = found.get("name") if isinstance(found, dict) else None
+    return name if found == {"type": "tool", "name": name} else None
+
+
+def decode_strict_calls(
+    calls: Sequence[ToolCall],
+    definitions: Iterable[AnyDefinition],
+    strict: bool | None = None,
+    *,
+    output: OutputSchema | None = None,
+) -> list[ToolCall]:
+    """Calls of tools that ``encode_tools`` sent in strict mode, given the same arguments, in the form of the tools' schemas.
+
+    The driver does this itself. In the history, a call is still sent as the model wrote it.
+    """
+    return original_calls(
+        calls, definitions, strict, PROVIDER, ANTHROPIC, sent_name, partial(encode_call_block, WRITER), output
+    )
+
+
+# -- messages ------------------------------------------------------------------------------------------------------------
+
+
+def encode_messages(messages: Sequence[ChatMessage]) -> list[JsonDict]:
+    """The list ``messages``. Results come first in the message right after their calls, all of one turn in one message.
+
+    Media of a model's message follow in a message of a user. System texts stay where they are; ``split_system`` takes out
+    those that belong in the field ``system``.
+    """
+    return encode_turns(WRITER, _place_media(messages))
+
+
+def split_system(messages: Sequence[ChatMessage]) -> tuple[str | list[JsonDict] | None, list[ChatMessage]]:
+    """What goes into the field ``system``, and the other messages.
+
+    Only system texts at the front go there. One later in the conversation stays in its place, as newer models want it
+    (older ones refuse it).
+    """
+    end = next((at for at, one in enumerate(messages) if getattr(one, "role", None) != "system"), len(messages))
+    contents: list[str | list[JsonDict]] = []
+    placed = list(_place_media(messages[:end]))
+    for message in placed:
+        if not isinstance(message, TextMessage) or message.role != "system":
+            break
+        contents.append(encode_content(WRITER, message.content, provider_metadata(message.metadata, PROVIDER)))
+    rest = [*placed[len(contents) :], *messages[end:]]
+    if len(contents) == 1:
+        return contents[0], rest
+    lists = [[_encode_text(content)] if isinstance(content, str) else content for content in contents]
+    return [block for blocks in lists for block in blocks] or None, rest
+
+
+def _place_media(messages: Sequence[ChatMessage]) -> Iterator[ChatMessage]:
+    return move_media(messages, PROVIDER, by_users=takes, in_results=takes)
+
+
+def decode_messages(messages: object) -> list[ChatMessage]:
+    """The list ``messages``; ``decode_system`` decodes the field ``system``."""
+    return decode_turns(READER, [_as_request(message) for message in plain_list(messages)])
+
+
+def _as_request(message: object) -> object:
+    """A message without the fields that only answers have: callers put the SDK's answers into the list as they are."""
+    if isinstance(message, dict) and message.get("type") == "message":
+        return {key: message[key] for key in ("role", "content") if key in message}
+    return message
+
+
+def decode_system(system: object) -> list[ChatMessage]:
+    """The field ``system``, a text or blocks, as a message for the start of the conversation."""
+    found = plain(system)
+    return [] if not found else decode_turns(READER, [{"role": "system", "content": found}])
+
+
+# -- answers -------------------------------------------------------------------------------------------------------------
+
+
+def decode_response(response: object) -> QueryResult:
+    """The answer; one that is an error becomes ``finish_reason="error"``."""
+    raw = mend(plain_object(response))
+    if not isinstance(raw.get("content"), list):
+        return error_result(PROVIDER, raw.get("error", raw))
+    return build_result(raw)
+
+
+def build_result(message: JsonDict, texts: Mapping[int, str] | None = None) -> QueryResult:
+    """The result for a whole message; ``texts`` has the argument texts of streamed calls, by the position of their block."""
+    blocks = plain_objects(message["content"])
+    content, calls, kept = decode_answer(READER, blocks, texts)
+    reported = message.get("stop_reason")
+    reason = choose_finish_reason(reported, FINISH_REASONS, calls)
+    if reason == "length" and blocks[-1:] and _decode_call(blocks[-1]) is not None:
+        calls = refuse_last(calls)
+    fields = {key: message[key] for key in _KEPT if message.get(key) is not None}
+    metadata = {PROVIDER: {"finish_reason": reported, **fields, **drop_empty_texts(kept)}}
+    usage = decode_usage(message.get("usage"))
+    return QueryResult(content, calls, reason, usage, metadata, _decode_reasoning(blocks))
+
+
+def _decode_reasoning(blocks: list[JsonDict]) -> list[Reasoning]:
+    found: list[Reasoning] = []
+    for block in blocks:
+        if block.get("type") == "thinking":
+            text = plain_text(block.get("thinking"))
+            found.append(Reasoning(text, is_hidden=not text))
+        elif block.get("type") == "redacted_thinking":
+            found.append(Reasoning(is_hidden=True))
+    return found
+
+
+def decode_usage(usage: object) -> Usage:
+    """The provider's ``input_tokens`` are without what was read from a cache or written to one."""
+    found = plain_object(usage)
+    read, written = found.get("cache_read_input_tokens"), found.get("cache_creation_input_tokens")
+    return Usage(
+        add_counts(found.get("input_tokens"), read, written),
+        count(found.get("output_tokens")),
+        count(read),
+        count(plain_object(found.get("output_tokens_details")).get("thinking_tokens")),
+        count(written),
+    )
+
+
+# -- blocks of text and media --------------------------------------------------------------------------------------------
+
+
+def takes(block: ContentBlock) -> bool:
+    """Whether users' messages and results take this block of media."""
+    return _encode_media(block) is not None
 
 
 def encode_part(block: ContentBlock) -> JsonDict:
@@ -79,11 +296,6 @@ def encode_part(block: ContentBlock) -> JsonDict:
         return {"type": "text", "text": block.text}
     media = _encode_media(block)
     return {"type": "text", "text": stand_in(block, PROVIDER)} if media is None else media
-
-
-def takes(block: ContentBlock) -> bool:
-    """Whether users' messages and results take this block of media."""
-    return _encode_media(block) is not None
 
 
 def _encode_media(block: ContentBlock) -> JsonDict | None:
@@ -137,95 +349,7 @@ def _decode_source(kind: Any, source: JsonDict) -> ContentBlock | None:
     return None
 
 
-PROGRAM: Final = "code_execution_"
-"""How the words for programs in `allowed_callers` begin; the rest is the version of the tool that runs them."""
-_NEWEST: Final = f"{PROGRAM}20260120"
-_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,128}")
-_ID: Final = re.compile(r"[a-zA-Z0-9_-]+")
-CHOICES: Final[ChoiceTable] = {"auto": {"type": "auto"}, "none": {"type": "none"}, "required": {"type": "any"}}
-
-
-def encode_tools(
-    definitions: Iterable[AnyDefinition], strict: bool | None = None, *, output: OutputSchema | None = None
-) -> list[JsonDict]:
-    """``strict`` asks for strict mode for definitions that do not say; native tools of this provider go out unchanged.
-
-    In strict mode the schema of the definition's receipt (``toolkit.adapters.strict``) is sent, and ``decode_strict_calls``
-    decodes what the model answers. A schema outside the provider's subset, or beyond what a request may have, is sent as it
-    is, without the flag.
-
-    :param output: the structured output of the same request, which uses some of what a request may have.
-    """
-    listed = list(definitions)
-    receipts = choose_strict(listed, strict, PROVIDER, ANTHROPIC, output)
-    program = _find_version(listed)
-    return encode_definitions(
-        listed, PROVIDER, lambda one: encode_definition(one, strict, receipts.get(one.name), program)
-    )
-
-
-def _find_version(definitions: Sequence[AnyDefinition]) -> str:
-    """The version of the tool that runs programs: the caller's own, if there is one."""
-    types = [str(one.raw.get("type")) for one in definitions if isinstance(one, NativeTool)]
-    return next((one for one in types if one.startswith(PROGRAM)), _NEWEST)
-
-
-def encode_definition(
-    definition: ToolDefinition,
-    strict: bool | None = None,
-    receipt: StrictReceipt | None = None,
-    program: str = _NEWEST,
-) -> JsonDict:
-    """One tool, without what only its metadata knows."""
-    parameters, is_strict = sent_parameters(definition, strict, receipt)
-    made: JsonDict = {"name": sent_name(definition.name), "input_schema": {"type": "object", **parameters}}
-    if definition.description:
-        made["description"] = definition.description
-    if definition.defer_loading:
-        made["defer_loading"] = True
-    made |= encode_callers(definition.callers, program)
-    return made if is_strict is None else {**made, "strict": is_strict}
-
-
-def encode_choice(choice: ToolChoice) -> Any:
-    return encode_tool_choice(choice, PROVIDER, CHOICES, lambda name: {"type": "tool", "name": sent_name(name)})
-
-
-def encode_messages(messages: Sequence[ChatMessage]) -> list[JsonDict]:
-    """The list ``messages``. Results come first in the message right after their calls, all of one turn in one message.
-
-    Media of a model's message follow in a message of a user. System texts stay where they are; ``split_system`` takes out
-    those that belong in the field ``system``.
-    """
-    return encode_turns(WRITER, _place_media(messages))
-
-
-def _place_media(messages: Sequence[ChatMessage]) -> Iterator[ChatMessage]:
-    return move_media(messages, PROVIDER, by_users=takes, in_results=takes)
-
-
-def split_system(messages: Sequence[ChatMessage]) -> tuple[str | list[JsonDict] | None, list[ChatMessage]]:
-    """What goes into the field ``system``, and the other messages.
-
-    Only system texts at the front go there. One later in the conversation stays in its place, as newer models want it
-    (older ones refuse it).
-    """
-    contents: list[str | list[JsonDict]] = []
-    placed = list(_place_media(messages))
-    for message in placed:
-        if not isinstance(message, TextMessage) or message.role != "system":
-            break
-        contents.append(encode_content(WRITER, message.content, provider_metadata(message.metadata, PROVIDER)))
-    rest = placed[len(contents) :]
-    if len(contents) == 1:
-        return contents[0], rest
-    lists = [[_encode_text(content)] if isinstance(content, str) else content for content in contents]
-    return [block for blocks in lists for block in blocks] or None, rest
-
-
-def sent_name(name: str) -> str:
-    """The name of a tool as this provider accepts it."""
-    return provider_name(name, _NAME)
+# -- how blocks are written and read -------------------------------------------------------------------------------------
 
 
 def _sent_id(id: str) -> str:
@@ -265,121 +389,6 @@ WRITER: Final = BlockWriter(
 )
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Decodes the JSON of Anthropic's messages, or the SDK's objects, into the neutral format.
-
-# What a caller may want to know about an answer, or must send with the next request (the container).
-_KEPT: Final = ("id", "model", "stop_sequence", "stop_details", "container", "context_management", "usage")
-
-
-def decode_tools(tools: object) -> list[AnyDefinition]:
-    return decode_definitions(tools, PROVIDER, _decode_definition, encode_definition)
-
-
-def _decode_definition(tool: JsonDict) -> ToolDefinition | None:
-    schema = tool.get("input_schema")
-    if tool.get("type") not in (None, "custom") or not isinstance(schema, dict) or "name" not in tool:
-        return None
-    made = ToolDefinition(
-        tool["name"],
-        tool.get("description") or "",
-        JsonObject(schema),
-        tool.get("strict"),
-        defer_loading=tool.get("defer_loading") is True,
-        callers=decode_callers(tool, PROGRAM),
-    )
-    return mark_as_sent(made, PROVIDER, ANTHROPIC)
-
-
-def decode_strict_calls(
-    calls: Sequence[ToolCall],
-    definitions: Iterable[AnyDefinition],
-    strict: bool | None = None,
-    *,
-    output: OutputSchema | None = None,
-) -> list[ToolCall]:
-    """Calls of tools that ``encode_tools`` sent in strict mode, given the same arguments, in the form of the tools' schemas.
-
-    The driver does this itself. In the history, a call is still sent as the model wrote it.
-    """
-    return original_calls(
-        calls, definitions, strict, PROVIDER, ANTHROPIC, sent_name, partial(encode_call_block, WRITER), output
-    )
-
-
-def decode_choice(choice: object) -> ToolChoice:
-    return decode_tool_choice(choice, PROVIDER, CHOICES, _decode_named_choice)
-
-
-def _decode_named_choice(found: Any) -> str | None:
-    name = found.get("name") if isinstance(found, dict) else None
-    return name if found == {"type": "tool", "name": name} else None
-
-
-def decode_messages(messages: object) -> list[ChatMessage]:
-    """The list ``messages``; ``decode_system`` decodes the field ``system``."""
-    return decode_turns(READER, [_as_request(message) for message in plain_list(messages)])
-
-
-def _as_request(message: object) -> object:
-    """A message without the fields that only answers have: callers put the SDK's answers into the list as they are."""
-    if isinstance(message, dict) and message.get("type") == "message":
-        return {key: message[key] for key in ("role", "content") if key in message}
-    return message
-
-
-def decode_system(system: object) -> list[ChatMessage]:
-    """The field ``system``, a text or blocks, as a message for the start of the conversation."""
-    found = plain(system)
-    return [] if not found else decode_turns(READER, [{"role": "system", "content": found}])
-
-
-def decode_response(response: object) -> QueryResult:
-    """The answer; one that is an error becomes ``finish_reason="error"``."""
-    raw = mend(plain_object(response))
-    if not isinstance(raw.get("content"), list):
-        return error_result(PROVIDER, raw.get("error", raw))
-    return build_result(raw)
-
-
-def build_result(message: JsonDict, texts: Mapping[int, str] | None = None) -> QueryResult:
-    """The result for a whole message; ``texts`` has the argument texts of streamed calls, by the position of their block."""
-    blocks = plain_objects(message["content"])
-    content, calls, kept = decode_answer(READER, blocks, texts)
-    reported = message.get("stop_reason")
-    reason = choose_finish_reason(reported, FINISH_REASONS, calls)
-    if reason == "length" and blocks[-1:] and _decode_call(blocks[-1]) is not None:
-        calls = refuse_last(calls)
-    fields = {key: message[key] for key in _KEPT if message.get(key) is not None}
-    metadata = {PROVIDER: {"finish_reason": reported, **fields, **drop_empty_texts(kept)}}
-    usage = decode_usage(message.get("usage"))
-    return QueryResult(content, calls, reason, usage, metadata, _decode_reasoning(blocks))
-
-
-def _decode_reasoning(blocks: list[JsonDict]) -> list[Reasoning]:
-    found: list[Reasoning] = []
-    for block in blocks:
-        if block.get("type") == "thinking":
-            text = plain_text(block.get("thinking"))
-            found.append(Reasoning(text, is_hidden=not text))
-        elif block.get("type") == "redacted_thinking":
-            found.append(Reasoning(is_hidden=True))
-    return found
-
-
-def decode_usage(usage: object) -> Usage:
-    """The provider's ``input_tokens`` are without what was read from a cache or written to one."""
-    found = plain_object(usage)
-    read, written = found.get("cache_read_input_tokens"), found.get("cache_creation_input_tokens")
-    return Usage(
-        add_counts(found.get("input_tokens"), read, written),
-        count(found.get("output_tokens")),
-        count(read),
-        count(plain_object(found.get("output_tokens_details")).get("thinking_tokens")),
-        count(written),
-    )
-
-
 def _decode_text(block: JsonDict) -> str | None:
     text = block.get("text")
     return text if block.get("type") == "text" and isinstance(text, str) else None
@@ -408,12 +417,7 @@ READER: Final = BlockReader(
 )
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Breakpoints of Anthropic's prompt cache.
-
-_MARK: Final = {"type": "ephemeral"}
-# Blocks that take a breakpoint; thinking does not, and an empty text is refused with one.
-_BLOCKS: Final = frozenset({"text", "image", "document", "tool_use", "tool_result"})
+# -- breakpoints of the prompt cache -------------------------------------------------------------------------------------
 
 
 def add_breakpoints(request: JsonDict, points: Sequence[CachePoint]) -> None:

@@ -31,12 +31,12 @@ from toolkit.adapters.driver import (
     select_keys,
     without_none,
 )
+from toolkit.adapters.history import encode_history
 from toolkit.adapters.lossless import provider_metadata
 from toolkit.adapters.requests import find_program
 from toolkit.adapters.strict import ANTHROPIC
 from toolkit.adapters.strict.adapter import decode_strict_result
 from toolkit.adapters.values import JsonDict, plain_object, plain_text
-from toolkit.wire.call import ToolCall
 from toolkit.wire.definition import NativeChoice
 from toolkit.wire.message import AssistantToolCallMessage, ChatMessage
 from toolkit.wire.query import QueryOptions, QueryResult, ReasoningEffort
@@ -119,11 +119,11 @@ def build_request(model: str, max_tokens: int, prompt: Prompt, options: QueryOpt
     request: JsonDict = {
         "model": model,
         "max_tokens": max_tokens + budget if options.max_tokens is None else options.max_tokens,
-        "messages": encode_messages(rest),
+        "messages": encode_history(prompt, rest, encode_messages),
     }
     if options.tools:
         tools = encode_tools(options.tools, options.strict, output=options.output)
-        request["tools"] = _add_execution(_add_search(tools))
+        request["tools"] = _add_server_tools(tools)
         request["tool_choice"] = _encode_choice(options)
     request |= without_none(
         container=_waiting_container(rest),
@@ -140,32 +140,30 @@ def build_request(model: str, max_tokens: int, prompt: Prompt, options: QueryOpt
     return {**named, "extra_body": {**body, **request.get("extra_body", {})}}
 
 
-def _add_search(tools: list[JsonDict]) -> list[JsonDict]:
-    """The tools with a search for those that are loaded later, unless the caller has one."""
+def _add_server_tools(tools: list[JsonDict]) -> list[JsonDict]:
+    """The tools, and unless the caller has them: a search if some are loaded later, and the tool that runs programs if some
+    may be called from there.
+    """
+    types = [str(tool.get("type", "")) for tool in tools]
     is_deferred = any(tool.get("defer_loading") for tool in tools)
-    has_search = any(str(tool.get("type", "")).startswith(_SEARCHES) for tool in tools)
-    return [dict(_SEARCH), *tools] if is_deferred and not has_search else tools
-
-
-def _add_execution(tools: list[JsonDict]) -> list[JsonDict]:
-    """The tools with the one that runs programs, if one of them may be called from there, unless the caller has it."""
-    programs = [found for tool in tools if (found := find_program(tool, PROGRAM))]
-    has_execution = any(str(tool.get("type", "")).startswith(PROGRAM) for tool in tools)
-    return [{"type": programs[0], "name": "code_execution"}, *tools] if programs and not has_execution else tools
+    program = next((found for tool in tools if (found := find_program(tool, PROGRAM))), None)
+    added: list[JsonDict] = []
+    if program is not None and not any(type.startswith(PROGRAM) for type in types):
+        added.append({"type": program, "name": "code_execution"})
+    if is_deferred and not any(type.startswith(_SEARCHES) for type in types):
+        added.append(dict(_SEARCH))
+    return [*added, *tools]
 
 
 def _waiting_container(messages: Sequence[ChatMessage]) -> str | None:
     """The container of a program that waits for the results of its calls."""
     calling = next((one for one in reversed(messages) if isinstance(one, AssistantToolCallMessage)), None)
-    if calling is None or not any(map(_is_from_program, calling.tool_calls)):
+    sent = [encode_call_block(WRITER, call) for call in calling.tool_calls] if calling is not None else []
+    callers = [plain_text(plain_object(block.get("caller")).get("type")) for block in sent]
+    if calling is None or not any(caller.startswith(PROGRAM) for caller in callers):
         return None
     container = plain_object(provider_metadata(calling.metadata, PROVIDER).get("container"))
     return plain_text(container.get("id")) or None
-
-
-def _is_from_program(call: ToolCall) -> bool:
-    caller = plain_object(encode_call_block(WRITER, call).get("caller"))
-    return plain_text(caller.get("type")).startswith(PROGRAM)
 
 
 def _encode_choice(options: QueryOptions) -> Any:

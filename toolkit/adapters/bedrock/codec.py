@@ -1,4 +1,7 @@
-"""Encodes the neutral format as the JSON of Bedrock's Converse."""
+"""Bedrock's Converse as the neutral format and back: tools, messages and answers, as JSON or as boto3 returns it.
+
+Bytes are base64 text, as in Converse's JSON; ``boto3_messages`` makes them raw, as boto3 wants them.
+"""
 
 from __future__ import annotations
 
@@ -57,9 +60,9 @@ from toolkit.wire.definition import AnyDefinition, ToolChoice, ToolDefinition
 from toolkit.wire.message import ChatMessage, TextMessage
 from toolkit.wire.query import QueryResult, Reasoning, Usage
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Content blocks of Converse: text, images, documents and audio, both ways. Bytes are base64 text, as in its JSON.
-
+PROVIDER: Final = "bedrock"
+CHOICES: Final[ChoiceTable] = {"auto": {"auto": {}}, "none": None, "required": {"any": {}}}
+_ID: Final = re.compile(r"[a-zA-Z0-9_.:-]{1,64}")
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9()\[\]-]+")
 _LONGEST_NAME: Final = 200
 _MADE_NAME: Final = re.compile(r"document( \d+)?")
@@ -100,92 +103,18 @@ _KINDS: Final[dict[str, tuple[BlockType, dict[str, str]]]] = {
     "audio": ("audio", _AUDIO),
     "video": ("document", _VIDEOS),
 }
+# What a caller may want to know about an answer.
+_KEPT: Final = ("additionalModelResponseFields", "metrics", "trace", "usage")
+# JSON of tools and users: nothing in it is media, whatever it looks like.
+_FOREIGN: Final = frozenset({"input", "json"})
 
 
-def encode_part(block: ContentBlock) -> JsonDict:
-    """The block for Converse, which takes bytes and objects in S3; a text in place of anything else.
-
-    A document has no name yet unless its block has one: names must differ within a conversation, so ``encode_messages``
-    sets them.
-    """
-    if block.text is not None:
-        return {"text": block.text}
-    media = _encode_media(block)
-    return {"text": stand_in(block)} if media is None else media
+# -- tools ---------------------------------------------------------------------------------------------------------------
 
 
-def takes(block: ContentBlock) -> bool:
-    """Whether a user's message takes this block of media."""
-    return _encode_media(block) is not None
-
-
-def takes_in_results(block: ContentBlock) -> bool:
-    """Whether a result takes this block of media."""
-    return block.type != "audio" and takes(block)
-
-
-def _encode_media(block: ContentBlock) -> JsonDict | None:
-    source, found = _encode_source(block), _find_format(block)
-    if source is None or found is None:
-        return None
-    key, form = found
-    name = {"name": _document_name(block.filename)} if key == "document" and block.filename else {}
-    return {key: {"format": form, **name, "source": source}}
-
-
-def _encode_source(block: ContentBlock) -> JsonDict | None:
-    if block.data is not None:
-        return {"bytes": block.data}
-    return {"s3Location": {"uri": block.url}} if block.url is not None and block.url.startswith("s3://") else None
-
-
-def _find_format(block: ContentBlock) -> tuple[str, str] | None:
-    """Converse's key and format for a block of media."""
-    media = media_type(block)
-    for key, (kind, formats) in _KINDS.items():
-        if block.type == kind and media in formats:
-            return key, formats[media]
-    return ("document", "txt") if block.type == "document" and is_textual(media) else None
-
-
-def _document_name(filename: str) -> str:
-    """A name in the characters that Converse allows, without the ending, which the format says.
-
-    >>> _document_name("Q3 report, v2.pdf")
-    'Q3 report v2'
-    """
-    stem = filename.rpartition(".")[0] or filename
-    return " ".join(_NOT_IN_NAMES.sub(" ", stem).split())[:_LONGEST_NAME] or "document"
-
-
-def decode_part(block: JsonDict) -> ContentBlock | None:
-    """The neutral block; None if the neutral form has none for it."""
-    if isinstance(block.get("text"), str):
-        return ContentBlock("text", text=block["text"])
-    for key, (kind, formats) in _KINDS.items():
-        media = plain_object(block.get(key))
-        for named, form in formats.items():
-            if media.get("format") == form:
-                return _decode_source(kind, named, media)
-    return None
-
-
-def _decode_source(kind: BlockType, media_type: str, media: JsonDict) -> ContentBlock | None:
-    source, name = media.get("source"), as_text(media.get("name")) or ""
-    filename = None if _MADE_NAME.fullmatch(name) else name or None
-    if not isinstance(source, dict):
-        return None
-    if isinstance(source.get("bytes"), str):
-        return ContentBlock(kind, media_type, data=source["bytes"], filename=filename)
-    place = source.get("s3Location")
-    if isinstance(place, dict) and isinstance(place.get("uri"), str):
-        return ContentBlock(kind, media_type, url=place["uri"], filename=filename)
-    return None
-
-
-PROVIDER: Final = "bedrock"
-_ID: Final = re.compile(r"[a-zA-Z0-9_.:-]{1,64}")
-CHOICES: Final[ChoiceTable] = {"auto": {"auto": {}}, "none": None, "required": {"any": {}}}
+def sent_name(name: str) -> str:
+    """The name of a tool as this provider accepts it."""
+    return provider_name(name, OPENAI_NAME)
 
 
 def encode_tools(definitions: Iterable[AnyDefinition], strict: bool | None = None) -> list[JsonDict]:
@@ -214,9 +143,46 @@ def encode_definition(
     return {"toolSpec": spec if is_strict is None else {**spec, "strict": is_strict}}
 
 
+def decode_tools(tools: object) -> list[AnyDefinition]:
+    """The list ``toolConfig.tools``."""
+    return decode_definitions(tools, PROVIDER, _decode_definition, encode_definition)
+
+
+def _decode_definition(tool: JsonDict) -> ToolDefinition | None:
+    spec = tool.get("toolSpec")
+    schema = plain_object(spec.get("inputSchema")).get("json") if isinstance(spec, dict) else None
+    if not isinstance(spec, dict) or not isinstance(schema, dict) or "name" not in spec:
+        return None
+    made = ToolDefinition(spec["name"], spec.get("description") or "", JsonObject(schema), spec.get("strict"))
+    return mark_as_sent(made, PROVIDER, BEDROCK)
+
+
 def encode_choice(choice: ToolChoice) -> Any:
     """``toolConfig.toolChoice``. Converse has no ``none``: then this returns None, and the request must have no tools."""
     return encode_tool_choice(choice, PROVIDER, CHOICES, lambda name: {"tool": {"name": sent_name(name)}})
+
+
+def decode_choice(choice: object) -> ToolChoice:
+    return decode_tool_choice(choice, PROVIDER, CHOICES, _decode_named_choice)
+
+
+def _decode_named_choice(found: Any) -> str | None:
+    tool = found.get("tool") if isinstance(found, dict) else None
+    name = tool.get("name") if isinstance(tool, dict) else None
+    return name if found == {"tool": {"name": name}} else None
+
+
+def decode_strict_calls(
+    calls: Sequence[ToolCall], definitions: Iterable[AnyDefinition], strict: bool | None = None
+) -> list[ToolCall]:
+    """Calls of tools that ``encode_tools`` sent in strict mode, given the same arguments, in the form of the tools' schemas.
+
+    Call it for the calls of each answer. In the history, a call is still sent as the model wrote it.
+    """
+    return original_calls(calls, definitions, strict, PROVIDER, BEDROCK, sent_name, partial(encode_call_block, WRITER))
+
+
+# -- messages ------------------------------------------------------------------------------------------------------------
 
 
 def encode_messages(messages: Sequence[ChatMessage]) -> list[JsonDict]:
@@ -226,10 +192,6 @@ def encode_messages(messages: Sequence[ChatMessage]) -> list[JsonDict]:
     ``split_system`` takes them out for the field ``system``.
     """
     return _name_documents(encode_turns(WRITER, _place_media(messages)))
-
-
-def _place_media(messages: Sequence[ChatMessage]) -> Iterator[ChatMessage]:
-    return move_media(messages, PROVIDER, by_users=takes, in_results=takes_in_results)
 
 
 def split_system(messages: Sequence[ChatMessage]) -> tuple[list[JsonDict] | None, list[ChatMessage]]:
@@ -242,6 +204,50 @@ def split_system(messages: Sequence[ChatMessage]) -> tuple[list[JsonDict] | None
         else:
             rest.append(message)
     return system or None, rest
+
+
+def _place_media(messages: Sequence[ChatMessage]) -> Iterator[ChatMessage]:
+    return move_media(messages, PROVIDER, by_users=takes, in_results=takes_in_results)
+
+
+def decode_messages(messages: object) -> list[ChatMessage]:
+    """The list ``messages``; ``decode_system`` decodes the field ``system``."""
+    return decode_turns(READER, messages)
+
+
+def decode_system(system: object) -> list[ChatMessage]:
+    """The field ``system`` as a message for the start of the conversation."""
+    found = plain_list(system)
+    return decode_turns(READER, [{"role": "system", "content": found}]) if found else []
+
+
+def boto3_messages(encoded: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The result of ``encode_messages`` for ``client.converse(messages=...)``.
+
+    >>> image = {"image": {"format": "png", "source": {"bytes": "AAEC"}}}
+    >>> boto3_messages([{"role": "user", "content": [image]}])[0]["content"][0]["image"]["source"]["bytes"]
+    b'\\x00\\x01\\x02'
+    """
+    return [_with_bytes(message) for message in encoded]
+
+
+def _with_bytes(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_with_bytes(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {key: item if key in _FOREIGN else _decode_bytes(key, item) for key, item in value.items()}
+
+
+def _decode_bytes(key: str, value: Any) -> Any:
+    if key == "redactedContent" and isinstance(value, str):
+        return base64.b64decode(value)
+    if key == "source" and isinstance(value, dict) and isinstance(value.get("bytes"), str):
+        return {**value, "bytes": base64.b64decode(value["bytes"])}
+    return _with_bytes(value)
+
+
+# -- names of documents, which must differ -------------------------------------------------------------------------------
 
 
 def _name_documents(turns: list[JsonDict]) -> list[JsonDict]:
@@ -276,100 +282,17 @@ def _find_documents(blocks: object) -> Iterator[JsonDict]:
             yield from _find_documents(result.get("content"))
 
 
-def sent_name(name: str) -> str:
-    """The name of a tool as this provider accepts it."""
-    return provider_name(name, OPENAI_NAME)
+def _document_name(filename: str) -> str:
+    """A name in the characters that Converse allows, without the ending, which the format says.
 
-
-def _sent_id(id: str) -> str:
-    return provider_name(id, _ID)
-
-
-def _encode_text(text: str) -> JsonDict:
-    return {"text": text}
-
-
-def _encode_call(call: ToolCall) -> JsonDict:
-    return {"toolUse": {"toolUseId": call.id, "name": sent_name(call.name), "input": call_input(call)}}
-
-
-def _encode_result(result: ToolResult, kept: JsonDict) -> JsonDict:
-    made: JsonDict = {"toolUseId": result.tool_call_id, "content": _encode_result_content(result, kept)}
-    return {"toolResult": {**made, "status": "error"} if result.kind == "error" else made}
-
-
-def _encode_result_content(result: ToolResult, kept: JsonDict) -> list[JsonDict]:
-    if result.kind == "data":
-        value = plain(result.value)
-        # Models refuse JSON here that is not an object.
-        return [{"json": value}] if isinstance(value, dict) else [_encode_text(compact(value))]
-    blocks = result_blocks(result)
-    return arrange_blocks(WRITER, str(result.value) if blocks is None else blocks, (), kept)
-
-
-WRITER: Final = BlockWriter(
-    provider=PROVIDER,
-    id=_sent_id,
-    text=_encode_text,
-    part=encode_part,
-    call=_encode_call,
-    result=_encode_result,
-    about_text=frozenset({"citationsContent"}),
-    bare_text=False,
-    alternating=True,
-)
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# Decodes the JSON of Bedrock's Converse, or boto3's form of it, into the neutral format.
-
-# What a caller may want to know about an answer.
-_KEPT: Final = ("additionalModelResponseFields", "metrics", "trace", "usage")
-
-
-def decode_tools(tools: object) -> list[AnyDefinition]:
-    """The list ``toolConfig.tools``."""
-    return decode_definitions(tools, PROVIDER, _decode_definition, encode_definition)
-
-
-def _decode_definition(tool: JsonDict) -> ToolDefinition | None:
-    spec = tool.get("toolSpec")
-    schema = plain_object(spec.get("inputSchema")).get("json") if isinstance(spec, dict) else None
-    if not isinstance(spec, dict) or not isinstance(schema, dict) or "name" not in spec:
-        return None
-    made = ToolDefinition(spec["name"], spec.get("description") or "", JsonObject(schema), spec.get("strict"))
-    return mark_as_sent(made, PROVIDER, BEDROCK)
-
-
-def decode_strict_calls(
-    calls: Sequence[ToolCall], definitions: Iterable[AnyDefinition], strict: bool | None = None
-) -> list[ToolCall]:
-    """Calls of tools that ``encode_tools`` sent in strict mode, given the same arguments, in the form of the tools' schemas.
-
-    Call it for the calls of each answer. In the history, a call is still sent as the model wrote it.
+    >>> _document_name("Q3 report, v2.pdf")
+    'Q3 report v2'
     """
-    return original_calls(calls, definitions, strict, PROVIDER, BEDROCK, sent_name, partial(encode_call_block, WRITER))
+    stem = filename.rpartition(".")[0] or filename
+    return " ".join(_NOT_IN_NAMES.sub(" ", stem).split())[:_LONGEST_NAME] or "document"
 
 
-def decode_choice(choice: object) -> ToolChoice:
-    return decode_tool_choice(choice, PROVIDER, CHOICES, _decode_named_choice)
-
-
-def _decode_named_choice(found: Any) -> str | None:
-    tool = found.get("tool") if isinstance(found, dict) else None
-    name = tool.get("name") if isinstance(tool, dict) else None
-    return name if found == {"tool": {"name": name}} else None
-
-
-def decode_messages(messages: object) -> list[ChatMessage]:
-    """The list ``messages``; ``decode_system`` decodes the field ``system``."""
-    return decode_turns(READER, messages)
-
-
-def decode_system(system: object) -> list[ChatMessage]:
-    """The field ``system`` as a message for the start of the conversation."""
-    found = plain_list(system)
-    return decode_turns(READER, [{"role": "system", "content": found}]) if found else []
+# -- answers -------------------------------------------------------------------------------------------------------------
 
 
 def decode_response(response: object) -> QueryResult:
@@ -421,6 +344,122 @@ def decode_usage(usage: object) -> Usage:
     )
 
 
+# -- blocks of text and media --------------------------------------------------------------------------------------------
+
+
+def takes(block: ContentBlock) -> bool:
+    """Whether a user's message takes this block of media."""
+    return _encode_media(block) is not None
+
+
+def takes_in_results(block: ContentBlock) -> bool:
+    """Whether a result takes this block of media."""
+    return block.type != "audio" and takes(block)
+
+
+def encode_part(block: ContentBlock) -> JsonDict:
+    """The block for Converse, which takes bytes and objects in S3; a text in place of anything else.
+
+    A document has no name yet unless its block has one: names must differ within a conversation, so ``encode_messages``
+    sets them.
+    """
+    if block.text is not None:
+        return {"text": block.text}
+    media = _encode_media(block)
+    return {"text": stand_in(block)} if media is None else media
+
+
+def _encode_media(block: ContentBlock) -> JsonDict | None:
+    source, found = _encode_source(block), _find_format(block)
+    if source is None or found is None:
+        return None
+    key, form = found
+    name = {"name": _document_name(block.filename)} if key == "document" and block.filename else {}
+    return {key: {"format": form, **name, "source": source}}
+
+
+def _encode_source(block: ContentBlock) -> JsonDict | None:
+    if block.data is not None:
+        return {"bytes": block.data}
+    return {"s3Location": {"uri": block.url}} if block.url is not None and block.url.startswith("s3://") else None
+
+
+def _find_format(block: ContentBlock) -> tuple[str, str] | None:
+    """Converse's key and format for a block of media."""
+    media = media_type(block)
+    for key, (kind, formats) in _KINDS.items():
+        if block.type == kind and media in formats:
+            return key, formats[media]
+    return ("document", "txt") if block.type == "document" and is_textual(media) else None
+
+
+def decode_part(block: JsonDict) -> ContentBlock | None:
+    """The neutral block; None if the neutral form has none for it."""
+    if isinstance(block.get("text"), str):
+        return ContentBlock("text", text=block["text"])
+    for key, (kind, formats) in _KINDS.items():
+        media = plain_object(block.get(key))
+        for named, form in formats.items():
+            if media.get("format") == form:
+                return _decode_source(kind, named, media)
+    return None
+
+
+def _decode_source(kind: BlockType, media_type: str, media: JsonDict) -> ContentBlock | None:
+    source, name = media.get("source"), as_text(media.get("name")) or ""
+    filename = None if _MADE_NAME.fullmatch(name) else name or None
+    if not isinstance(source, dict):
+        return None
+    if isinstance(source.get("bytes"), str):
+        return ContentBlock(kind, media_type, data=source["bytes"], filename=filename)
+    place = source.get("s3Location")
+    if isinstance(place, dict) and isinstance(place.get("uri"), str):
+        return ContentBlock(kind, media_type, url=place["uri"], filename=filename)
+    return None
+
+
+# -- how blocks are written and read -------------------------------------------------------------------------------------
+
+
+def _sent_id(id: str) -> str:
+    return provider_name(id, _ID)
+
+
+def _encode_text(text: str) -> JsonDict:
+    return {"text": text}
+
+
+def _encode_call(call: ToolCall) -> JsonDict:
+    return {"toolUse": {"toolUseId": call.id, "name": sent_name(call.name), "input": call_input(call)}}
+
+
+def _encode_result(result: ToolResult, kept: JsonDict) -> JsonDict:
+    made: JsonDict = {"toolUseId": result.tool_call_id, "content": _encode_result_content(result, kept)}
+    return {"toolResult": {**made, "status": "error"} if result.kind == "error" else made}
+
+
+def _encode_result_content(result: ToolResult, kept: JsonDict) -> list[JsonDict]:
+    if result.kind == "data":
+        value = plain(result.value)
+        # Models refuse JSON here that is not an object.
+        return [{"json": value}] if isinstance(value, dict) else [_encode_text(compact(value))]
+    blocks = result_blocks(result)
+    return arrange_blocks(WRITER, str(result.value) if blocks is None else blocks, (), kept)
+
+
+WRITER: Final = BlockWriter(
+    provider=PROVIDER,
+    id=_sent_id,
+    text=_encode_text,
+    part=encode_part,
+    call=_encode_call,
+    result=_encode_result,
+    about_text=frozenset({"citationsContent"}),
+    bare_text=False,
+    alternating=True,
+)
+
+
 def _decode_text(block: JsonDict) -> str | None:
     """The text of a block, also with citations around it."""
     text = block.get("text")
@@ -455,36 +494,3 @@ def _decode_result(block: JsonDict, names: Mapping[str, str]) -> tuple[ToolResul
 READER: Final = BlockReader(
     writer=WRITER, text=_decode_text, part=decode_part, call=_decode_call, result=_decode_result
 )
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# Bytes for boto3, which wants them raw where Converse's JSON has base64.
-
-# JSON of tools and users: nothing in it is media, whatever it looks like.
-_FOREIGN: Final = frozenset({"input", "json"})
-
-
-def boto3_messages(encoded: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The result of ``encode_messages`` for ``client.converse(messages=...)``.
-
-    >>> image = {"image": {"format": "png", "source": {"bytes": "AAEC"}}}
-    >>> boto3_messages([{"role": "user", "content": [image]}])[0]["content"][0]["image"]["source"]["bytes"]
-    b'\\x00\\x01\\x02'
-    """
-    return [_with_bytes(message) for message in encoded]
-
-
-def _with_bytes(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_with_bytes(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    return {key: item if key in _FOREIGN else _decode_bytes(key, item) for key, item in value.items()}
-
-
-def _decode_bytes(key: str, value: Any) -> Any:
-    if key == "redactedContent" and isinstance(value, str):
-        return base64.b64decode(value)
-    if key == "source" and isinstance(value, dict) and isinstance(value.get("bytes"), str):
-        return {**value, "bytes": base64.b64decode(value["bytes"])}
-    return _with_bytes(value)

@@ -1,4 +1,4 @@
-"""Encodes the neutral format as the JSON of Cohere's v2 chat."""
+"""Cohere's v2 chat as the neutral format and back: tools, messages and answers, as JSON or as the SDK's objects."""
 
 from __future__ import annotations
 
@@ -49,61 +49,12 @@ from toolkit.wire.definition import AnyDefinition, ToolChoice, ToolDefinition
 from toolkit.wire.message import AssistantToolCallMessage, ChatMessage, Role, TextMessage, ToolResultMessage
 from toolkit.wire.query import QueryResult, Reasoning, Usage
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Content parts of Cohere's chat: text and images, both ways. Native parts (thinking, documents) keep their places.
-
-
-def encode_parts(blocks: Sequence[ContentBlock], kept: JsonDict) -> list[JsonDict]:
-    """Parts for blocks, with native parts and whatever else came with each part put back."""
-    return restore_parts([_encode_part(block) for block in blocks], kept)
-
-
-def decode_parts(parts: Sequence[JsonDict]) -> tuple[list[ContentBlock], JsonDict]:
-    """Blocks for parts, and what must be kept to write the same parts again."""
-    blocks = [decode_part(part) if _is_readable(part) else None for part in parts]
-    kept = keep_parts(parts, [None if block is None else _encode_part(block) for block in blocks])
-    return [block for block in blocks if block is not None], kept
-
-
-def _is_readable(part: object) -> bool:
-    return isinstance(part, dict) and part.get("type") in ("text", "image_url")
-
-
-def _is_text(part: object) -> bool:
-    return isinstance(part, dict) and part.get("type") == "text" and isinstance(part.get("text"), str)
-
-
-def encode_text(text: str, kept: JsonDict) -> Any:
-    """A model's text: a list of parts if it came as one, else the text itself."""
-    if not has_native_parts(kept) and not kept.get("is_list"):
-        return text
-    return insert_native_parts([{"type": "text", "text": text}] if text else [], kept)
-
-
-def decode_text(content: object) -> tuple[str, JsonDict]:
-    """A model's text, and what must be kept of the parts around it."""
-    if not isinstance(content, list):
-        return (content if isinstance(content, str) else ""), {}
-    natives = {place: part for place, part in enumerate(content) if not _is_text(part)}
-    text = "".join(part["text"] for part in content if _is_text(part))
-    return text, {"is_list": True, **keep_native_parts(natives)}
-
-
-def takes(block: ContentBlock) -> bool:
-    """Whether a user's message takes this block of media."""
-    if block.type != "image" or block.file_id is not None:
-        return False
-    return media_type(block) in COMMON_IMAGES and (block.data is not None or is_web_url(block))
-
-
-def _encode_part(block: ContentBlock) -> JsonDict:
-    if block.text is not None:
-        return {"type": "text", "text": block.text}
-    return encode_image(block) if takes(block) else {"type": "text", "text": stand_in(block)}
-
-
 PROVIDER: Final = "cohere"
 CHOICES: Final[ChoiceTable] = {"auto": None, "none": "NONE", "required": "REQUIRED"}
+_ROLES: Final[dict[str, Role]] = {"system": "system", "user": "user", "assistant": "assistant"}
+
+
+# -- tools ---------------------------------------------------------------------------------------------------------------
 
 
 def _sent_name(name: str) -> str:
@@ -120,6 +71,10 @@ def encode_definition(definition: ToolDefinition) -> JsonDict:
     return encode_function(_sent_name(definition.name), definition, definition.parameters)
 
 
+def decode_tools(tools: object) -> list[AnyDefinition]:
+    return decode_definitions(tools, PROVIDER, decode_function, encode_definition)
+
+
 def encode_choice(choice: ToolChoice) -> Any:
     """None for ``auto``: leave the field out then. Cohere cannot require one tool by name."""
     return encode_tool_choice(choice, PROVIDER, CHOICES, _refuse_named_choice)
@@ -127,6 +82,13 @@ def encode_choice(choice: ToolChoice) -> Any:
 
 def _refuse_named_choice(name: str) -> NoReturn:
     raise ValueError(f"Cohere cannot require one tool by name; send {name!r} alone, with tool_choice='required'")
+
+
+def decode_choice(choice: object) -> ToolChoice:
+    return decode_tool_choice(choice, PROVIDER, CHOICES, lambda _: None)
+
+
+# -- messages ------------------------------------------------------------------------------------------------------------
 
 
 def encode_messages(messages: Sequence[ChatMessage]) -> list[JsonDict]:
@@ -165,20 +127,6 @@ def encode_call(call: ToolCall) -> JsonDict:
     made: JsonDict = {"id": call.id, "type": "function", "function": function}
     whole: JsonDict = restore(made, provider_metadata(call.metadata, PROVIDER))
     return whole
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# Decodes the JSON of Cohere's v2 chat, or the SDK's objects, into the neutral format.
-
-_ROLES: Final[dict[str, Role]] = {"system": "system", "user": "user", "assistant": "assistant"}
-
-
-def decode_tools(tools: object) -> list[AnyDefinition]:
-    return decode_definitions(tools, PROVIDER, decode_function, encode_definition)
-
-
-def decode_choice(choice: object) -> ToolChoice:
-    return decode_tool_choice(choice, PROVIDER, CHOICES, lambda _: None)
 
 
 def decode_messages(messages: object) -> list[ChatMessage]:
@@ -223,6 +171,61 @@ def _decode_call(raw: JsonDict, number: int) -> ToolCall:
     text = arguments if isinstance(arguments, str) else None
     made = call_from_text(plain_text(raw.get("id")) or f"call_{number}", plain_text(function.get("name")), text)
     return keep_difference(made, PROVIDER, raw, encode_call(made))
+
+
+# -- content parts: native ones (thinking, documents) keep their places --------------------------------------------------
+
+
+def encode_parts(blocks: Sequence[ContentBlock], kept: JsonDict) -> list[JsonDict]:
+    """Parts for blocks, with native parts and whatever else came with each part put back."""
+    return restore_parts([_encode_part(block) for block in blocks], kept)
+
+
+def decode_parts(parts: Sequence[JsonDict]) -> tuple[list[ContentBlock], JsonDict]:
+    """Blocks for parts, and what must be kept to write the same parts again."""
+    blocks = [decode_part(part) if _is_readable(part) else None for part in parts]
+    kept = keep_parts(parts, [None if block is None else _encode_part(block) for block in blocks])
+    return [block for block in blocks if block is not None], kept
+
+
+def encode_text(text: str, kept: JsonDict) -> Any:
+    """A model's text: a list of parts if it came as one, else the text itself."""
+    if not has_native_parts(kept) and not kept.get("is_list"):
+        return text
+    return insert_native_parts([{"type": "text", "text": text}] if text else [], kept)
+
+
+def decode_text(content: object) -> tuple[str, JsonDict]:
+    """A model's text, and what must be kept of the parts around it."""
+    if not isinstance(content, list):
+        return (content if isinstance(content, str) else ""), {}
+    natives = {place: part for place, part in enumerate(content) if not _is_text(part)}
+    text = "".join(part["text"] for part in content if _is_text(part))
+    return text, {"is_list": True, **keep_native_parts(natives)}
+
+
+def takes(block: ContentBlock) -> bool:
+    """Whether a user's message takes this block of media."""
+    if block.type != "image" or block.file_id is not None:
+        return False
+    return media_type(block) in COMMON_IMAGES and (block.data is not None or is_web_url(block))
+
+
+def _encode_part(block: ContentBlock) -> JsonDict:
+    if block.text is not None:
+        return {"type": "text", "text": block.text}
+    return encode_image(block) if takes(block) else {"type": "text", "text": stand_in(block)}
+
+
+def _is_readable(part: object) -> bool:
+    return isinstance(part, dict) and part.get("type") in ("text", "image_url")
+
+
+def _is_text(part: object) -> bool:
+    return isinstance(part, dict) and part.get("type") == "text" and isinstance(part.get("text"), str)
+
+
+# -- answers -------------------------------------------------------------------------------------------------------------
 
 
 def decode_response(response: object) -> QueryResult:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, closing
 from functools import partial
 from inspect import isasyncgen
@@ -27,8 +27,9 @@ from toolkit.adapters.gemini.codec import (
     message_text,
 )
 from toolkit.adapters.gemini.stream import Accumulator
+from toolkit.adapters.history import encode_history
 from toolkit.adapters.values import JsonDict
-from toolkit.wire.message import TextMessage
+from toolkit.wire.message import ChatMessage, TextMessage
 from toolkit.wire.query import QueryOptions, ReasoningEffort
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ def _exchange(models: Any, model: str, manage: Any) -> Exchange:
         decode=decode_response,
         accumulator=Accumulator,
         manage=manage,
+        history="contents",
     )
 
 
@@ -86,7 +88,7 @@ def _select_counted(is_vertex: bool, request: JsonDict) -> JsonDict:
 def build_request(model: str, prompt: Prompt, options: QueryOptions) -> JsonDict:
     """The arguments of ``generate_content``. All system texts go into the config."""
     messages = join_messages_with_system(prompt, options)
-    system = [message_text(one) for one in messages if isinstance(one, TextMessage) and one.role == "system"]
+    system = encode_history(prompt, messages, _system_texts)
     config: JsonDict = {"automatic_function_calling": {"disable": True}}
     if system:
         config["system_instruction"] = "\n\n".join(system)
@@ -102,7 +104,12 @@ def build_request(model: str, prompt: Prompt, options: QueryOptions) -> JsonDict
         config |= {"response_mime_type": "application/json", "response_json_schema": options.output.schema}
     if options.timeout is not None:
         config["http_options"] = {"timeout": int(options.timeout * 1000)}
-    return {"model": model, "contents": encode_messages(messages, model), "config": {**config, **options.extra}}
+    contents = encode_history(prompt, messages, encode_messages, model)
+    return {"model": model, "contents": contents, "config": {**config, **options.extra}}
+
+
+def _system_texts(messages: Sequence[ChatMessage]) -> list[str]:
+    return [message_text(one) for one in messages if isinstance(one, TextMessage) and one.role == "system"]
 
 
 def _encode_thinking(reasoning: ReasoningEffort | int | None, model: str) -> JsonDict | None:

@@ -1,4 +1,8 @@
-"""Encodes the neutral format for LangChain: tools for ``bind_tools``, and messages as ``message_to_dict`` writes them."""
+"""LangChain's messages and tools as the neutral format and back.
+
+Tools are encoded for ``bind_tools``, messages as ``message_to_dict`` writes them. Content is sent as LangChain's standard
+blocks, which all its models read; content that came as OpenAI's parts or as bare texts keeps that form.
+"""
 
 from __future__ import annotations
 
@@ -58,204 +62,27 @@ from toolkit.wire.query import FinishReason, QueryResult, Reasoning, Usage
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
-
-# ----------------------------------------------------------------------------------------------------------------------
-# Content of LangChain's messages, both ways: its standard blocks, OpenAI's parts, which it also takes, and bare texts.
-#
-# Blocks are sent in LangChain's standard form, which all its models read; one that came in another form keeps that form.
-
+PROVIDER: Final = "langchain"
+# ``any`` is the word for ``required`` that all models know.
+CHOICES: Final[ChoiceTable] = {"auto": "auto", "none": "none", "required": "any"}
 Style: TypeAlias = Literal["standard", "openai", "bare"]
+_RESERVED: Final = frozenset({"auto", "none", "any", "required"})
+_TYPES: Final = {"user": "human", "assistant": "ai", "system": "system"}
 _MEDIA: Final[dict[str, BlockType]] = {"image": "image", "audio": "audio", "file": "document", "video": "document"}
 _NAMES: Final[dict[str, str]] = {"image": "image", "audio": "audio", "document": "file"}
 # Blocks that repeat a call from the message's list of calls, and their key for the arguments.
 _ARGUMENTS: Final = {"tool_use": "input", "tool_call": "args"}
 _FRAGMENTS: Final = ("input_json_delta", "tool_call_chunk")
+_ROLES: Final[dict[str, Role]] = {
+    "system": "system", "developer": "system",
+    "human": "user", "user": "user",
+    "ai": "assistant", "assistant": "assistant",
+}  # fmt: skip
+# The keys under which the integrations store the finish reason of the provider behind them.
+_REASON_KEYS: Final = ("finish_reason", "stop_reason", "done_reason", "stopReason", "finishReason", "status")
 
 
-# -- content as blocks -------------------------------------------------------------------------------------------------
-
-
-def encode_blocks(blocks: Sequence[ContentBlock], kept: JsonDict) -> list[Any]:
-    """Parts for blocks, with native parts and whatever else came with each part put back."""
-    styles: JsonDict = kept.get("styles", {})
-    parts = [_encode_part(block, styles.get(str(at), "standard")) for at, block in enumerate(blocks)]
-    return restore_parts(parts, kept)
-
-
-def decode_blocks(parts: Sequence[Any]) -> tuple[list[ContentBlock], JsonDict]:
-    """Blocks for parts, and what must be kept to write the same parts again."""
-    read = [_decode_part(part) for part in parts]
-    kept = keep_parts(parts, [None if block is None else _encode_part(block, style) for block, style in read])
-    decoded = [(block, style) for block, style in read if block is not None]
-    styles = {str(at): style for at, (_, style) in enumerate(decoded) if style != "standard"}
-    return [block for block, _ in decoded], {**kept, **({"styles": styles} if styles else {})}
-
-
-def content_text(content: object) -> str:
-    """The text of a message's content, whatever its form."""
-    if isinstance(content, str):
-        return content
-    return "".join(
-        text for part in (content if isinstance(content, list) else ()) if (text := _part_text(part)) is not None
-    )
-
-
-def _part_text(part: object) -> str | None:
-    if isinstance(part, str):
-        return part
-    text = part.get("text") if isinstance(part, dict) and part.get("type") in ("text", None) else None
-    return text if isinstance(text, str) else None
-
-
-def _decode_part(part: object) -> tuple[ContentBlock | None, Style]:
-    if isinstance(part, str):
-        return ContentBlock("text", text=part), "bare"
-    if not isinstance(part, dict):
-        return None, "standard"
-    kind = _MEDIA.get(str(part.get("type")))
-    if kind is not None:
-        for ours, theirs in (("data", "base64"), ("url", "url"), ("file_id", "file_id")):
-            if isinstance(part.get(theirs), str):
-                made: Any = {
-                    ours: part[theirs],
-                    "media_type": as_text(part.get("mime_type")),
-                    "filename": _read_name(part),
-                }
-                return ContentBlock(kind, **made), "standard"
-    block = decode_openai_part(part)
-    return block, "standard" if block is None or block.type == "text" else "openai"
-
-
-def _encode_part(block: ContentBlock, style: Style) -> Any:
-    if style == "bare" and block.text is not None:
-        return block.text
-    if style == "openai" or block.text is not None:
-        return encode_openai_part(block)
-    is_video = block.type == "document" and (block.media_type or "").startswith("video/")
-    made: JsonDict = {"type": "video" if is_video else _NAMES[block.type]}
-    for ours, theirs in (("data", "base64"), ("url", "url"), ("file_id", "file_id")):
-        if (value := getattr(block, ours)) is not None:
-            made[theirs] = value
-    if block.media_type is not None:
-        made["mime_type"] = block.media_type
-    elif block.data is not None:
-        made["mime_type"] = media_type(block)  # LangChain demands one with data
-    return {**made, "extras": {"filename": block.filename}} if block.filename else made
-
-
-def _read_name(part: JsonDict) -> str | None:
-    """The name of a file: integrations look for it in these places."""
-    extras = part.get("extras")
-    return as_text(part.get("filename")) or as_text(extras.get("filename") if isinstance(extras, dict) else None)
-
-
-# -- content of a model's turn, which is one text in the neutral form ----------------------------------------------------
-
-
-def decode_layout(content: list[Any]) -> JsonDict:
-    """The layout of a turn: an entry for each part, which is the length of a text, or a native part (thinking, citations)."""
-    layout: list[Any] = []
-    for part in content:
-        text = _part_text(part)
-        if text is None:
-            layout.append({"native": part})
-        else:
-            layout.append(add_difference({"text": len(text)}, part, {"type": "text", "text": text}))
-    return {"layout": layout}
-
-
-def encode_layout(text: str, calls: Sequence[ToolCall], layout: list[JsonDict]) -> list[Any]:
-    """The parts of a layout. A changed text takes the place of the first; copies of calls follow the calls."""
-    lengths = [part["text"] for part in layout if "text" in part]
-    is_whole = sum(lengths) == len(text)
-    by_id = {call.id: call for call in calls}
-    parts: list[Any] = []
-    rest: str = text
-    for part in layout:
-        if "native" in part:
-            parts += _encode_native(part["native"], by_id)
-            continue
-        here, rest = (rest[: part["text"]], rest[part["text"] :]) if is_whole else (rest, "")
-        if here or is_whole:
-            parts.append(restore({"type": "text", "text": here}, part))
-    return [*parts, {"type": "text", "text": rest}] if rest else parts
-
-
-def _encode_native(part: Any, calls: dict[str, ToolCall]) -> list[Any]:
-    """The part itself; the copy of a call gets the arguments of the call, and is left out if that was removed."""
-    key = _ARGUMENTS.get(as_text(part.get("type")) or "") if isinstance(part, dict) else None
-    if key is None or not isinstance(part.get("id"), str):
-        return [part]
-    call = calls.get(part["id"])
-    if call is None:
-        return []
-    copied = part.get(key)
-    value = parse_json(copied) if isinstance(copied, str) else copied  # streams leave it as text
-    return [part] if value == call.arguments else [{**part, key: call.arguments}]
-
-
-# -- content that is streamed in pieces ------------------------------------------------------------------------------------
-
-
-def feed_content(so_far: list[Any], content: object) -> None:
-    """Adds one chunk's content: parts with the same index are one part, and so are texts in a row."""
-    parts: list[Any] = content if isinstance(content, list) else [content] if content else []
-    for part in parts:
-        text = _part_text(part)
-        index = part.get("index") if isinstance(part, dict) else None
-        if isinstance(part, dict) and part.get("type") in _FRAGMENTS:
-            continue  # pieces of calls, which also come outside the content
-        last = next((one for one in reversed(so_far) if _continues(one, part, index)), None)
-        if last is None:
-            so_far.append(dict(part) if isinstance(part, dict) else {"type": "text", "text": text or ""})
-        elif text is not None:
-            last["text"] = (last.get("text") or "") + text
-        else:
-            _extend_part(last, part)
-
-
-def _continues(one: JsonDict, part: Any, index: object) -> bool:
-    if index is not None:
-        return one.get("index") == index
-    return _part_text(part) is not None and _part_text(one) is not None and one.get("index") is None
-
-
-def _extend_part(last: JsonDict, part: JsonDict) -> None:
-    for key, value in part.items():
-        if key not in ("type", "index", "id"):
-            last[key] = _join(last.get(key), value)
-
-
-def _join(before: Any, value: Any) -> Any:
-    """A value that comes in pieces: texts are joined, also inside objects and items with the same index."""
-    if isinstance(before, str) and isinstance(value, str):
-        return before + value
-    if isinstance(before, dict) and isinstance(value, dict):
-        made = dict(before)
-        _extend_part(made, value)
-        return made
-    if isinstance(before, list) and isinstance(value, list):
-        return _join_items(before, value)
-    return value
-
-
-def _join_items(before: list[Any], more: list[Any]) -> list[Any]:
-    joined = list(before)
-    for item in more:
-        index = item.get("index") if isinstance(item, dict) else None
-        same = [at for at, one in enumerate(joined) if isinstance(one, dict) and one.get("index") == index]
-        if index is None or not same:
-            joined.append(item)
-        else:
-            joined[same[-1]] = _join(joined[same[-1]], item)
-    return joined
-
-
-PROVIDER: Final = "langchain"
-# ``any`` is the word for ``required`` that all models know.
-CHOICES: Final[ChoiceTable] = {"auto": "auto", "none": "none", "required": "any"}
-_RESERVED: Final = frozenset({"auto", "none", "any", "required"})
-_TYPES: Final = {"user": "human", "assistant": "ai", "system": "system"}
+# -- tools ---------------------------------------------------------------------------------------------------------------
 
 
 def sent_name(name: str) -> str:
@@ -284,6 +111,26 @@ def encode_definition(definition: ToolDefinition, strict: bool | None = None) ->
     return encode_function(sent_name(definition.name), definition, parameters, is_strict)
 
 
+def decode_tools(tools: object) -> list[AnyDefinition]:
+    """Tools in any form that ``bind_tools`` takes: dicts, LangChain's tools, pydantic models and functions."""
+    raw = [_tool_json(tool) for tool in (tools if isinstance(tools, Iterable) else ())]
+    return decode_definitions(raw, PROVIDER, _decode_definition, encode_definition)
+
+
+def _decode_definition(tool: JsonDict) -> ToolDefinition | None:
+    made = decode_strict_function(tool)
+    return None if made is None else mark_as_sent(made, PROVIDER, OPENAI)
+
+
+def _tool_json(tool: Any) -> JsonDict:
+    if isinstance(tool, Mapping):
+        return plain_object(tool)
+    from langchain_core.utils.function_calling import convert_to_openai_tool
+
+    converted: JsonDict = convert_to_openai_tool(tool)
+    return converted
+
+
 def encode_choice(choice: ToolChoice) -> Any:
     """For ``bind_tools(tool_choice=...)``. A native choice goes out unchanged: only the model knows whether it has it."""
     choice = replace(choice, provider=PROVIDER) if isinstance(choice, NativeChoice) else choice
@@ -293,6 +140,29 @@ def encode_choice(choice: ToolChoice) -> Any:
 def _encode_named_choice(name: str) -> Any:
     sent = sent_name(name)
     return function_choice(sent) if sent in _RESERVED else sent
+
+
+def decode_choice(choice: object) -> ToolChoice:
+    """``required`` and ``True`` mean ``any``; a tool is given by its name or in OpenAI's form."""
+    is_required = choice is True or choice == "required"
+    return decode_tool_choice("any" if is_required else choice, PROVIDER, CHOICES, _decode_named_choice)
+
+
+def _decode_named_choice(found: Any) -> str | None:
+    return found if isinstance(found, str) else function_choice_name(found)
+
+
+def decode_strict_calls(
+    calls: Sequence[ToolCall], definitions: Iterable[AnyDefinition], strict: bool | None = None
+) -> list[ToolCall]:
+    """Calls of tools that ``encode_tools`` sent in strict mode, given the same arguments, in the form of the tools' schemas.
+
+    Call it for the calls of each answer. In the history, a call is still sent as the model wrote it.
+    """
+    return original_calls(calls, definitions, strict, PROVIDER, OPENAI, sent_name, encode_call)
+
+
+# -- messages to JSON ----------------------------------------------------------------------------------------------------
 
 
 def encode_messages(messages: Sequence[ChatMessage]) -> list[JsonDict]:
@@ -362,56 +232,12 @@ def result_content(result: ToolResult, kept: JsonDict) -> Any:
     return result_text(result) if blocks is None else encode_blocks(blocks, kept)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Decodes LangChain's messages and tools, as JSON or as objects, into the neutral format.
-
-_ROLES: Final[dict[str, Role]] = {
-    "system": "system", "developer": "system",
-    "human": "user", "user": "user",
-    "ai": "assistant", "assistant": "assistant",
-}  # fmt: skip
-# The keys under which the integrations store the finish reason of the provider behind them.
-_REASON_KEYS: Final = ("finish_reason", "stop_reason", "done_reason", "stopReason", "finishReason", "status")
+# -- messages from JSON or objects ---------------------------------------------------------------------------------------
 
 
-def decode_tools(tools: object) -> list[AnyDefinition]:
-    """Tools in any form that ``bind_tools`` takes: dicts, LangChain's tools, pydantic models and functions."""
-    raw = [_tool_json(tool) for tool in (tools if isinstance(tools, Iterable) else ())]
-    return decode_definitions(raw, PROVIDER, _decode_definition, encode_definition)
-
-
-def _decode_definition(tool: JsonDict) -> ToolDefinition | None:
-    made = decode_strict_function(tool)
-    return None if made is None else mark_as_sent(made, PROVIDER, OPENAI)
-
-
-def _tool_json(tool: Any) -> JsonDict:
-    if isinstance(tool, Mapping):
-        return plain_object(tool)
-    from langchain_core.utils.function_calling import convert_to_openai_tool
-
-    converted: JsonDict = convert_to_openai_tool(tool)
-    return converted
-
-
-def decode_strict_calls(
-    calls: Sequence[ToolCall], definitions: Iterable[AnyDefinition], strict: bool | None = None
-) -> list[ToolCall]:
-    """Calls of tools that ``encode_tools`` sent in strict mode, given the same arguments, in the form of the tools' schemas.
-
-    Call it for the calls of each answer. In the history, a call is still sent as the model wrote it.
-    """
-    return original_calls(calls, definitions, strict, PROVIDER, OPENAI, sent_name, encode_call)
-
-
-def decode_choice(choice: object) -> ToolChoice:
-    """``required`` and ``True`` mean ``any``; a tool is given by its name or in OpenAI's form."""
-    is_required = choice is True or choice == "required"
-    return decode_tool_choice("any" if is_required else choice, PROVIDER, CHOICES, _decode_named_choice)
-
-
-def _decode_named_choice(found: Any) -> str | None:
-    return found if isinstance(found, str) else function_choice_name(found)
+def decode_messages(messages: object) -> list[ChatMessage]:
+    given = messages if isinstance(messages, Iterable) else ()
+    return decode_with_call_names(map(message_json, given), _decode_message)
 
 
 def message_json(message: object) -> JsonDict:
@@ -421,11 +247,6 @@ def message_json(message: object) -> JsonDict:
         return raw if isinstance(raw.get("data"), dict) else {}
     type, dump = getattr(message, "type", None), getattr(message, "model_dump", None)
     return {"type": type, "data": plain(dump())} if isinstance(type, str) and callable(dump) else {}
-
-
-def decode_messages(messages: object) -> list[ChatMessage]:
-    given = messages if isinstance(messages, Iterable) else ()
-    return decode_with_call_names(map(message_json, given), _decode_message)
 
 
 def _decode_message(raw: JsonDict, names: Mapping[str, str]) -> ChatMessage:
@@ -473,6 +294,9 @@ def _decode_call(raw: JsonDict, number: int) -> ToolCall:
         plain_text(raw.get("id")) or f"call_{number}", plain_text(raw.get("name")), raw.get("args")
     )
     return keep_difference(made, PROVIDER, raw, encode_call(made))
+
+
+# -- answers -------------------------------------------------------------------------------------------------------------
 
 
 def decode_response(response: object) -> QueryResult:
@@ -536,3 +360,182 @@ def decode_usage(data: JsonDict) -> Usage:
         count(plain_object(found.get("output_token_details")).get("reasoning")),
         count(details.get("cache_creation")),
     )
+
+
+# -- content as blocks ---------------------------------------------------------------------------------------------------
+
+
+def encode_blocks(blocks: Sequence[ContentBlock], kept: JsonDict) -> list[Any]:
+    """Parts for blocks, with native parts and whatever else came with each part put back."""
+    styles: JsonDict = kept.get("styles", {})
+    parts = [_encode_part(block, styles.get(str(at), "standard")) for at, block in enumerate(blocks)]
+    return restore_parts(parts, kept)
+
+
+def decode_blocks(parts: Sequence[Any]) -> tuple[list[ContentBlock], JsonDict]:
+    """Blocks for parts, and what must be kept to write the same parts again."""
+    read = [_decode_part(part) for part in parts]
+    kept = keep_parts(parts, [None if block is None else _encode_part(block, style) for block, style in read])
+    decoded = [(block, style) for block, style in read if block is not None]
+    styles = {str(at): style for at, (_, style) in enumerate(decoded) if style != "standard"}
+    return [block for block, _ in decoded], {**kept, **({"styles": styles} if styles else {})}
+
+
+def content_text(content: object) -> str:
+    """The text of a message's content, whatever its form."""
+    if isinstance(content, str):
+        return content
+    return "".join(
+        text for part in (content if isinstance(content, list) else ()) if (text := _part_text(part)) is not None
+    )
+
+
+def _part_text(part: object) -> str | None:
+    if isinstance(part, str):
+        return part
+    text = part.get("text") if isinstance(part, dict) and part.get("type") in ("text", None) else None
+    return text if isinstance(text, str) else None
+
+
+def _encode_part(block: ContentBlock, style: Style) -> Any:
+    if style == "bare" and block.text is not None:
+        return block.text
+    if style == "openai" or block.text is not None:
+        return encode_openai_part(block)
+    is_video = block.type == "document" and (block.media_type or "").startswith("video/")
+    made: JsonDict = {"type": "video" if is_video else _NAMES[block.type]}
+    for ours, theirs in (("data", "base64"), ("url", "url"), ("file_id", "file_id")):
+        if (value := getattr(block, ours)) is not None:
+            made[theirs] = value
+    if block.media_type is not None:
+        made["mime_type"] = block.media_type
+    elif block.data is not None:
+        made["mime_type"] = media_type(block)  # LangChain demands one with data
+    return {**made, "extras": {"filename": block.filename}} if block.filename else made
+
+
+def _decode_part(part: object) -> tuple[ContentBlock | None, Style]:
+    if isinstance(part, str):
+        return ContentBlock("text", text=part), "bare"
+    if not isinstance(part, dict):
+        return None, "standard"
+    kind = _MEDIA.get(str(part.get("type")))
+    if kind is not None:
+        for ours, theirs in (("data", "base64"), ("url", "url"), ("file_id", "file_id")):
+            if isinstance(part.get(theirs), str):
+                made: Any = {
+                    ours: part[theirs],
+                    "media_type": as_text(part.get("mime_type")),
+                    "filename": _read_name(part),
+                }
+                return ContentBlock(kind, **made), "standard"
+    block = decode_openai_part(part)
+    return block, "standard" if block is None or block.type == "text" else "openai"
+
+
+def _read_name(part: JsonDict) -> str | None:
+    """The name of a file: integrations look for it in these places."""
+    extras = part.get("extras")
+    return as_text(part.get("filename")) or as_text(extras.get("filename") if isinstance(extras, dict) else None)
+
+
+# -- content whose order a layout keeps ----------------------------------------------------------------------------------
+
+
+def decode_layout(content: list[Any]) -> JsonDict:
+    """The layout of a turn: an entry for each part, which is the length of a text, or a native part (thinking, citations)."""
+    layout: list[Any] = []
+    for part in content:
+        text = _part_text(part)
+        if text is None:
+            layout.append({"native": part})
+        else:
+            layout.append(add_difference({"text": len(text)}, part, {"type": "text", "text": text}))
+    return {"layout": layout}
+
+
+def encode_layout(text: str, calls: Sequence[ToolCall], layout: list[JsonDict]) -> list[Any]:
+    """The parts of a layout. A changed text takes the place of the first; copies of calls follow the calls."""
+    lengths = [part["text"] for part in layout if "text" in part]
+    is_whole = sum(lengths) == len(text)
+    by_id = {call.id: call for call in calls}
+    parts: list[Any] = []
+    rest: str = text
+    for part in layout:
+        if "native" in part:
+            parts += _encode_native(part["native"], by_id)
+            continue
+        here, rest = (rest[: part["text"]], rest[part["text"] :]) if is_whole else (rest, "")
+        if here or is_whole:
+            parts.append(restore({"type": "text", "text": here}, part))
+    return [*parts, {"type": "text", "text": rest}] if rest else parts
+
+
+def _encode_native(part: Any, calls: dict[str, ToolCall]) -> list[Any]:
+    """The part itself; the copy of a call gets the arguments of the call, and is left out if that was removed."""
+    key = _ARGUMENTS.get(as_text(part.get("type")) or "") if isinstance(part, dict) else None
+    if key is None or not isinstance(part.get("id"), str):
+        return [part]
+    call = calls.get(part["id"])
+    if call is None:
+        return []
+    copied = part.get(key)
+    value = parse_json(copied) if isinstance(copied, str) else copied  # streams leave it as text
+    return [part] if value == call.arguments else [{**part, key: call.arguments}]
+
+
+# -- content that is streamed --------------------------------------------------------------------------------------------
+
+
+def feed_content(so_far: list[Any], content: object) -> None:
+    """Adds one chunk's content: parts with the same index are one part, and so are texts in a row."""
+    parts: list[Any] = content if isinstance(content, list) else [content] if content else []
+    for part in parts:
+        text = _part_text(part)
+        index = part.get("index") if isinstance(part, dict) else None
+        if isinstance(part, dict) and part.get("type") in _FRAGMENTS:
+            continue  # pieces of calls, which also come outside the content
+        last = next((one for one in reversed(so_far) if _continues(one, part, index)), None)
+        if last is None:
+            so_far.append(dict(part) if isinstance(part, dict) else {"type": "text", "text": text or ""})
+        elif text is not None:
+            last["text"] = (last.get("text") or "") + text
+        else:
+            _extend_part(last, part)
+
+
+def _continues(one: JsonDict, part: Any, index: object) -> bool:
+    if index is not None:
+        return one.get("index") == index
+    return _part_text(part) is not None and _part_text(one) is not None and one.get("index") is None
+
+
+def _extend_part(last: JsonDict, part: JsonDict) -> None:
+    for key, value in part.items():
+        if key not in ("type", "index", "id"):
+            last[key] = _join(last.get(key), value)
+
+
+def _join(before: Any, value: Any) -> Any:
+    """A value that comes in pieces: texts are joined, also inside objects and items with the same index."""
+    if isinstance(before, str) and isinstance(value, str):
+        return before + value
+    if isinstance(before, dict) and isinstance(value, dict):
+        made = dict(before)
+        _extend_part(made, value)
+        return made
+    if isinstance(before, list) and isinstance(value, list):
+        return _join_items(before, value)
+    return value
+
+
+def _join_items(before: list[Any], more: list[Any]) -> list[Any]:
+    joined = list(before)
+    for item in more:
+        index = item.get("index") if isinstance(item, dict) else None
+        same = [at for at, one in enumerate(joined) if isinstance(one, dict) and one.get("index") == index]
+        if index is None or not same:
+            joined.append(item)
+        else:
+            joined[same[-1]] = _join(joined[same[-1]], item)
+    return joined

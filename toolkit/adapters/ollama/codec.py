@@ -1,4 +1,7 @@
-"""Encodes the neutral format as Ollama's chat messages. They have no ids: results are matched by tool and order."""
+"""Ollama's chat as the neutral format and back: tools, messages and answers, as JSON or as the client's objects.
+
+There are no call ids: results are matched to calls by tool and order.
+"""
 
 from __future__ import annotations
 
@@ -36,34 +39,14 @@ from toolkit.wire.definition import AnyDefinition, NativeChoice, ToolChoice, Too
 from toolkit.wire.message import AssistantToolCallMessage, ChatMessage, Role, TextMessage, ToolResultMessage
 from toolkit.wire.query import QueryResult, Reasoning, Usage
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Content of Ollama's messages, both ways: one text, and images as base64 data next to it.
-
-
-def encode_blocks(blocks: Sequence[ContentBlock]) -> tuple[str, list[str]]:
-    """The text and the images of blocks. Ollama takes nothing else; texts and notes stand in for other media."""
-    texts, images, notes = [], [], []
-    for block in blocks:
-        if block.text is not None:
-            texts.append(block.text)
-        elif block.type == "image" and block.data is not None and media_type(block) in COMMON_IMAGES:
-            images.append(block.data)
-        else:
-            notes.append(stand_in(block))
-    text = "".join(texts)
-    return "\n".join([text, *notes] if text else notes), images
-
-
-def decode_images(raw: JsonDict) -> list[ContentBlock]:
-    """The text and the images of a message as blocks; none if it has no images."""
-    images = [ContentBlock("image", data=image) for image in plain_list(raw.get("images")) if isinstance(image, str)]
-    text = plain_text(raw.get("content"))
-    lead = [ContentBlock("text", text=text)] if text and images else []
-    return [*lead, *images]
-
-
 PROVIDER: Final = "ollama"
 _NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+_ROLES: Final[dict[str, Role]] = {"system": "system", "user": "user", "assistant": "assistant"}
+# Durations, in nanoseconds.
+_KEPT: Final = ("total_duration", "load_duration", "prompt_eval_duration", "eval_duration")
+
+
+# -- tools ---------------------------------------------------------------------------------------------------------------
 
 
 def _sent_name(name: str) -> str:
@@ -80,6 +63,14 @@ def encode_definition(definition: ToolDefinition) -> JsonDict:
     return encode_function(_sent_name(definition.name), definition, definition.parameters)
 
 
+def decode_tools(tools: object) -> list[AnyDefinition]:
+    return decode_definitions(tools, PROVIDER, _decode_definition, encode_definition)
+
+
+def _decode_definition(tool: JsonDict) -> ToolDefinition | None:
+    return decode_function({**tool, "type": "function"})  # Ollama does not look at the type
+
+
 def encode_choice(choice: ToolChoice) -> Any:
     """Ollama always lets the model choose. For ``none``, send no tools; nothing else can be expressed."""
     if isinstance(choice, NativeChoice):
@@ -87,6 +78,14 @@ def encode_choice(choice: ToolChoice) -> Any:
     if choice in ("auto", "none"):
         return None
     raise ValueError("Ollama cannot require a tool call; use tool_choice='auto', or send only the tool to be called")
+
+
+def decode_choice(choice: object) -> ToolChoice:
+    found = plain(choice)
+    return "auto" if found is None or found == "auto" else NativeChoice(PROVIDER, found)
+
+
+# -- messages: one text, with images as base64 data next to it -----------------------------------------------------------
 
 
 def encode_messages(messages: Sequence[ChatMessage]) -> list[JsonDict]:
@@ -121,6 +120,20 @@ def encode_call(call: ToolCall) -> JsonDict:
     return whole
 
 
+def encode_blocks(blocks: Sequence[ContentBlock]) -> tuple[str, list[str]]:
+    """The text and the images of blocks. Ollama takes nothing else; texts and notes stand in for other media."""
+    texts, images, notes = [], [], []
+    for block in blocks:
+        if block.text is not None:
+            texts.append(block.text)
+        elif block.type == "image" and block.data is not None and media_type(block) in COMMON_IMAGES:
+            images.append(block.data)
+        else:
+            notes.append(stand_in(block))
+    text = "".join(texts)
+    return "\n".join([text, *notes] if text else notes), images
+
+
 def _order_results(messages: Sequence[ChatMessage]) -> Iterator[ChatMessage]:
     """The messages with the results of a turn in the order of its calls, which is all that Ollama goes by."""
     for message, results in group_results(messages):
@@ -142,27 +155,6 @@ def _order_by_calls(calls: Sequence[ToolCall], results: list[ToolResultMessage])
                 "to tell which result belongs to which call; repair the history first (repair_history)"
             )
     return sorted(results, key=lambda message: places.get(message.result.tool_call_id, len(places)))
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# Decodes Ollama's chat messages, or the client's objects, into the neutral format.
-
-_ROLES: Final[dict[str, Role]] = {"system": "system", "user": "user", "assistant": "assistant"}
-# Durations, in nanoseconds.
-_KEPT: Final = ("total_duration", "load_duration", "prompt_eval_duration", "eval_duration")
-
-
-def decode_tools(tools: object) -> list[AnyDefinition]:
-    return decode_definitions(tools, PROVIDER, _decode_definition, encode_definition)
-
-
-def _decode_definition(tool: JsonDict) -> ToolDefinition | None:
-    return decode_function({**tool, "type": "function"})  # Ollama does not look at the type
-
-
-def decode_choice(choice: object) -> ToolChoice:
-    found = plain(choice)
-    return "auto" if found is None or found == "auto" else NativeChoice(PROVIDER, found)
 
 
 def decode_messages(messages: object) -> list[ChatMessage]:
@@ -213,6 +205,14 @@ def _decode_message(raw: JsonDict, made_id: str) -> TextMessage | AssistantToolC
     return keep_difference(made, PROVIDER, raw, encode_message(made))
 
 
+def decode_images(raw: JsonDict) -> list[ContentBlock]:
+    """The text and the images of a message as blocks; none if it has no images."""
+    images = [ContentBlock("image", data=image) for image in plain_list(raw.get("images")) if isinstance(image, str)]
+    text = plain_text(raw.get("content"))
+    lead = [ContentBlock("text", text=text)] if text and images else []
+    return [*lead, *images]
+
+
 def _decode_calls(calls: object, made_id: str) -> list[ToolCall]:
     return [_decode_call(raw, f"{made_id}-{number}") for number, raw in enumerate(plain_objects(calls))]
 
@@ -221,6 +221,9 @@ def _decode_call(raw: JsonDict, made_id: str) -> ToolCall:
     function = plain_object(raw.get("function"))
     made = ToolCall(made_id, plain_text(function.get("name")), plain_object(function.get("arguments")))
     return keep_difference(made, PROVIDER, raw, encode_call(made))
+
+
+# -- answers -------------------------------------------------------------------------------------------------------------
 
 
 def decode_response(response: object) -> QueryResult:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
 from contextlib import aclosing, closing
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -15,9 +16,11 @@ from toolkit.adapters.driver import (
     join_messages_with_system,
     without_none,
 )
+from toolkit.adapters.history import encode_history
 from toolkit.adapters.ollama.codec import decode_response, encode_choice, encode_messages, encode_tools
 from toolkit.adapters.ollama.stream import Accumulator
 from toolkit.adapters.values import JsonDict
+from toolkit.wire.message import ChatMessage
 from toolkit.wire.query import QueryOptions, ReasoningEffort
 
 if TYPE_CHECKING:
@@ -59,8 +62,8 @@ def build_request(model: str, prompt: Prompt, options: QueryOptions) -> JsonDict
     """The arguments of the client's ``chat``."""
     if options.timeout is not None:
         raise ValueError("the Ollama client takes its timeout when it is created; use ollama.Client(timeout=...)")
-    messages = encode_messages(join_messages_with_system(prompt, options))
-    request: JsonDict = {"model": model, "messages": [_decode_images(message) for message in messages]}
+    messages = encode_history(prompt, join_messages_with_system(prompt, options), _encode_messages)
+    request: JsonDict = {"model": model, "messages": messages}
     encode_choice(options.tool_choice)  # raises for a choice that Ollama cannot express
     if options.tools and options.tool_choice != "none":
         request["tools"] = encode_tools(options.tools)
@@ -74,8 +77,10 @@ def build_request(model: str, prompt: Prompt, options: QueryOptions) -> JsonDict
     return {**request, **options.extra}
 
 
-def _decode_images(message: JsonDict) -> JsonDict:
-    """The message with its images as bytes: the client takes a text for a path first, and would send that file."""
-    if not message.get("images"):
-        return message
-    return {**message, "images": [base64.b64decode(image, validate=True) for image in message["images"]]}
+def _encode_messages(messages: Sequence[ChatMessage]) -> list[JsonDict]:
+    """The messages with images as bytes: the client takes a text for a path first, and would send that file."""
+    encoded = encode_messages(messages)
+    for message in encoded:
+        if message.get("images"):
+            message["images"] = [base64.b64decode(image, validate=True) for image in message["images"]]
+    return encoded

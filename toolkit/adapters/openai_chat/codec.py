@@ -1,4 +1,4 @@
-"""Encodes the neutral format as the JSON of chat completions."""
+"""OpenAI's chat completions as the neutral format and back: tools, messages and answers, as JSON or as the SDK's objects."""
 
 from __future__ import annotations
 
@@ -46,14 +46,12 @@ from toolkit.adapters.requests import (
     function_choice,
     function_choice_name,
     is_custom,
-    name_arguments,
     provider_id,
     provider_name,
     text_tools,
-    without_text_tools,
 )
 from toolkit.adapters.streaming import refuse_last
-from toolkit.adapters.strict.adapter import mark_as_sent, original_calls, parameters_to_send
+from toolkit.adapters.strict.adapter import mark_as_sent, original_openai_calls, parameters_to_send
 from toolkit.adapters.strict.rules import OPENAI
 from toolkit.adapters.values import (
     JsonDict,
@@ -72,15 +70,187 @@ from toolkit.wire.definition import AnyDefinition, ToolChoice, ToolDefinition
 from toolkit.wire.message import AssistantToolCallMessage, ChatMessage, Role, TextMessage, ToolResultMessage
 from toolkit.wire.query import FinishReason, QueryResult, Reasoning, Usage
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Content parts of chat completions: text, images, audio and files, both ways. Native parts keep their places.
-
 PROVIDER: Final = "openai_chat"
 OWNERS: Final = ("openai_chat", "openai_responses", "openai")
 """Whose files OpenAI's APIs can read: they share them."""
+CHOICES: Final[ChoiceTable] = {"auto": "auto", "none": "none", "required": "required"}
+_LONGEST_ID: Final = 40
 _AUDIO: Final = {"wav": "audio/wav", "mp3": "audio/mpeg"}
 _FORMATS: Final = {media: name for name, media in _AUDIO.items()}
 _DETAILS: Final = ("low", "high", "auto")
+_ROLES: Final[dict[str, Role]] = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "assistant": "assistant",
+}
+# Where servers that do not use OpenAI's details count what was read from a cache.
+_CACHED: Final = ("prompt_cache_hit_tokens", "num_cached_tokens", "cached_tokens")
+# Keys of an answer that a request may not have, or that are encoded from neutral fields.
+_ONLY_IN_ANSWERS: Final = frozenset({"role", "content", "tool_calls", "annotations", "audio", "function_call"})
+
+
+# -- tools ---------------------------------------------------------------------------------------------------------------
+
+
+def sent_name(name: str) -> str:
+    """The name of a tool as this provider accepts it."""
+    return provider_name(name, OPENAI_NAME)
+
+
+def encode_tools(definitions: Iterable[AnyDefinition], strict: bool | None = None) -> list[JsonDict]:
+    """``strict`` asks for strict mode for definitions that do not say; native tools of this provider go out unchanged.
+
+    In strict mode the schema of the definition's receipt (``toolkit.adapters.strict``) is sent, and ``decode_strict_calls``
+    decodes what the model answers. A schema that strict mode cannot express is sent as it is, without strict mode.
+    """
+    return encode_definitions(definitions, PROVIDER, lambda definition: encode_definition(definition, strict))
+
+
+def encode_definition(definition: ToolDefinition, strict: bool | None = None) -> JsonDict:
+    """One tool, without what only its metadata knows."""
+    if definition.text_argument is not None:
+        return {"type": "custom", "custom": {"name": sent_name(definition.name), "description": definition.description}}
+    parameters, is_strict = parameters_to_send(definition, strict, PROVIDER)
+    return encode_function(sent_name(definition.name), definition, parameters, is_strict)
+
+
+def decode_tools(tools: object) -> list[AnyDefinition]:
+    return decode_definitions(tools, PROVIDER, _decode_definition, encode_definition)
+
+
+def _decode_definition(tool: JsonDict) -> ToolDefinition | None:
+    made = decode_strict_function(tool)
+    return None if made is None else mark_as_sent(made, PROVIDER, OPENAI)
+
+
+def encode_choice(choice: ToolChoice, definitions: Iterable[AnyDefinition] = ()) -> Any:
+    """``definitions`` are the tools of the request: one that takes text is chosen in another form."""
+    texts = text_tools(definitions)
+
+    def encode_name(name: str) -> Any:
+        sent = sent_name(name)
+        return {"type": "custom", "custom": {"name": sent}} if name in texts else function_choice(sent)
+
+    return encode_tool_choice(choice, PROVIDER, CHOICES, encode_name)
+
+
+def decode_choice(choice: object) -> ToolChoice:
+    return decode_tool_choice(choice, PROVIDER, CHOICES, function_choice_name)
+
+
+def decode_strict_calls(
+    calls: Sequence[ToolCall], definitions: Iterable[AnyDefinition], strict: bool | None = None
+) -> list[ToolCall]:
+    """Calls of tools that ``encode_tools`` sent in strict mode or as custom tools, given the same arguments, in the form of
+    the tools' schemas.
+
+    Drivers do this themselves. In the history, a call is still sent as the model wrote it.
+    """
+    return original_openai_calls(calls, definitions, strict, PROVIDER, sent_name, encode_call)
+
+
+# -- messages ------------------------------------------------------------------------------------------------------------
+
+
+def encode_messages(messages: Sequence[ChatMessage]) -> list[JsonDict]:
+    """The list ``messages``. Only users' messages take media: those of other messages follow in one of a user.
+
+    Ids of other providers are shortened if they are too long, those of calls and results alike.
+    """
+    encoded: list[JsonDict] = []
+    ids: dict[str, str] = {}
+    for message in move_media(messages, PROVIDER, by_users=takes, in_results=never):
+        made: JsonDict = restore(encode_message(message), provider_metadata(message.metadata, PROVIDER))
+        if isinstance(message, AssistantToolCallMessage):
+            ids |= {call.id: encode_call(call)["id"] for call in message.tool_calls if len(call.id) > _LONGEST_ID}
+        elif isinstance(message, ToolResultMessage) and message.result.tool_call_id in ids:
+            made = {**made, "tool_call_id": ids[message.result.tool_call_id]}
+        encoded.append(made)
+    return encoded
+
+
+def encode_message(message: ChatMessage) -> JsonDict:
+    """One message, without the difference stored in its metadata."""
+    kept = provider_metadata(message.metadata, PROVIDER)
+    if isinstance(message, TextMessage):
+        content = message.content if isinstance(message.content, str) else encode_parts(message.content, kept)
+        return {"role": message.role, "content": content, **kept.get("extra", {})}
+    if isinstance(message, AssistantToolCallMessage):
+        calls = [encode_call(call) for call in message.tool_calls]
+        return {"role": "assistant", "content": message.content or None, "tool_calls": calls, **kept.get("extra", {})}
+    result = message.result
+    blocks = result_blocks(result)
+    result_content = result_text(result) if blocks is None else encode_parts(blocks, kept)
+    return {"role": "tool", "tool_call_id": result.tool_call_id, "content": result_content}
+
+
+def encode_call(call: ToolCall) -> JsonDict:
+    made: JsonDict = {"id": provider_id(call.id, _LONGEST_ID)}
+    if is_custom(call, PROVIDER):
+        made |= {"type": "custom", "custom": {"name": call.name, **custom_input(call, PROVIDER)}}
+    else:
+        function = {"name": sent_name(call.name), "arguments": arguments_text(call)}
+        made |= {"type": "function", "function": function}
+    whole: JsonDict = restore(made, provider_metadata(call.metadata, PROVIDER))
+    return whole
+
+
+def decode_messages(messages: object) -> list[ChatMessage]:
+    return decode_with_call_names(plain_objects(messages), _decode_message)
+
+
+def _decode_message(raw: JsonDict, names: Mapping[str, str]) -> ChatMessage:
+    content = raw.get("content")
+    parts, kept = decode_parts(content) if isinstance(content, list) else ([], {})
+    if raw.get("role") != "user" and any(part.text is None for part in parts):
+        kept |= IN_PLACE
+    made: ChatMessage
+    if raw.get("role") in ("tool", "function"):
+        id = str(raw.get("tool_call_id") or _last_call(raw.get("name"), names))
+        value: Any = tuple(parts) if isinstance(content, list) else content_text(content)
+        kind: Any = "multimodal" if isinstance(content, list) else "text"
+        result = ToolResult(id, names.get(id, str(raw.get("name") or "")), kind, value)
+        made = ToolResultMessage(result, {PROVIDER: kept})
+    elif raw.get("role") == "assistant" and (calls := _decode_calls(raw, len(names))):
+        made = AssistantToolCallMessage(content_text(content), calls)
+    else:
+        role = _ROLES.get(str(raw.get("role")), "user")
+        made = TextMessage(role, parts if isinstance(content, list) else content_text(content), {PROVIDER: kept})
+    return keep_difference(made, PROVIDER, raw, encode_message(made))
+
+
+def _last_call(name: object, names: Mapping[str, str]) -> str:
+    """The id of the last call of a tool: results in the form of 2023 have no id."""
+    return next((id for id in reversed(list(names)) if names[id] == name), "")
+
+
+def _decode_calls(message: JsonDict, number: int = 0) -> list[ToolCall]:
+    """The calls of a message. ``function_call`` is the form of 2023, or a copy of a call for clients that only know that;
+    it has no id and gets one with ``number``. Some servers always send one, without a name if there is no call.
+    """
+    calls = [_decode_call(raw, at) for at, raw in enumerate(plain_objects(message.get("tool_calls")))]
+    function = plain_object(message.get("function_call"))
+    name = plain_text(function.get("name"))
+    if calls or not name:
+        return calls
+    return [call_from_arguments(f"call_{number}", name, function.get("arguments"))]
+
+
+def _decode_call(raw: JsonDict, number: int) -> ToolCall:
+    id = plain_text(raw.get("id")) or f"call_{number}"
+    custom = raw.get("custom")
+    if raw.get("type") == "custom" and isinstance(custom, dict):
+        rest = {key: value for key, value in custom.items() if key != "name"}
+        made = ToolCall(id, plain_text(custom.get("name")), rest, {PROVIDER: dict(CUSTOM)})
+    else:
+        function = plain_object(raw.get("function"))
+        # Some servers send the arguments as an object instead of text.
+        made = call_from_arguments(id, plain_text(function.get("name")), function.get("arguments"))
+    return keep_difference(made, PROVIDER, raw, encode_call(made))
+
+
+# -- content parts: native ones keep their places ------------------------------------------------------------------------
 
 
 def encode_parts(blocks: Sequence[ContentBlock], kept: JsonDict) -> list[JsonDict]:
@@ -137,12 +307,6 @@ def _encode_media(block: ContentBlock) -> JsonDict | None:
     return {"type": "file", "file": {"file_id": block.file_id}} if is_own_file(block, *OWNERS) else None
 
 
-def read_detail(part: JsonDict) -> Any:
-    """How closely the model looks at an image, if the part says so with a word that the neutral form has."""
-    detail = part.get("detail")
-    return detail if detail in _DETAILS else None
-
-
 def decode_part(part: object) -> ContentBlock | None:
     """The block of a part; None for a native part."""
     if not isinstance(part, dict):
@@ -166,184 +330,13 @@ def decode_part(part: object) -> ContentBlock | None:
     return None
 
 
-_LONGEST_ID: Final = 40
-CHOICES: Final[ChoiceTable] = {"auto": "auto", "none": "none", "required": "required"}
+def read_detail(part: JsonDict) -> Any:
+    """How closely the model looks at an image, if the part says so with a word that the neutral form has."""
+    detail = part.get("detail")
+    return detail if detail in _DETAILS else None
 
 
-def sent_name(name: str) -> str:
-    """The name of a tool as this provider accepts it."""
-    return provider_name(name, OPENAI_NAME)
-
-
-def encode_tools(definitions: Iterable[AnyDefinition], strict: bool | None = None) -> list[JsonDict]:
-    """``strict`` asks for strict mode for definitions that do not say; native tools of this provider go out unchanged.
-
-    In strict mode the schema of the definition's receipt (``toolkit.adapters.strict``) is sent, and ``decode_strict_calls``
-    decodes what the model answers. A schema that strict mode cannot express is sent as it is, without strict mode.
-    """
-    return encode_definitions(definitions, PROVIDER, lambda definition: encode_definition(definition, strict))
-
-
-def encode_definition(definition: ToolDefinition, strict: bool | None = None) -> JsonDict:
-    """One tool, without what only its metadata knows."""
-    if definition.text_argument is not None:
-        return {"type": "custom", "custom": {"name": sent_name(definition.name), "description": definition.description}}
-    parameters, is_strict = parameters_to_send(definition, strict, PROVIDER)
-    return encode_function(sent_name(definition.name), definition, parameters, is_strict)
-
-
-def encode_choice(choice: ToolChoice, definitions: Iterable[AnyDefinition] = ()) -> Any:
-    """``definitions`` are the tools of the request: one that takes text is chosen in another form."""
-    texts = text_tools(definitions)
-
-    def encode_name(name: str) -> Any:
-        sent = sent_name(name)
-        return {"type": "custom", "custom": {"name": sent}} if name in texts else function_choice(sent)
-
-    return encode_tool_choice(choice, PROVIDER, CHOICES, encode_name)
-
-
-def _sent_id(id: str) -> str:
-    return provider_id(id, _LONGEST_ID)
-
-
-def encode_messages(messages: Sequence[ChatMessage]) -> list[JsonDict]:
-    """The list ``messages``. Only users' messages take media: those of other messages follow in one of a user.
-
-    Ids of other providers are shortened if they are too long, those of calls and results alike.
-    """
-    encoded: list[JsonDict] = []
-    ids: dict[str, str] = {}
-    for message in move_media(messages, PROVIDER, by_users=takes, in_results=never):
-        made: JsonDict = restore(encode_message(message), provider_metadata(message.metadata, PROVIDER))
-        if isinstance(message, AssistantToolCallMessage):
-            ids |= {call.id: encode_call(call)["id"] for call in message.tool_calls if len(call.id) > _LONGEST_ID}
-        elif isinstance(message, ToolResultMessage) and message.result.tool_call_id in ids:
-            made = {**made, "tool_call_id": ids[message.result.tool_call_id]}
-        encoded.append(made)
-    return encoded
-
-
-def encode_message(message: ChatMessage) -> JsonDict:
-    """One message, without the difference stored in its metadata."""
-    kept = provider_metadata(message.metadata, PROVIDER)
-    if isinstance(message, TextMessage):
-        content = message.content if isinstance(message.content, str) else encode_parts(message.content, kept)
-        return {"role": message.role, "content": content, **kept.get("extra", {})}
-    if isinstance(message, AssistantToolCallMessage):
-        calls = [encode_call(call) for call in message.tool_calls]
-        return {"role": "assistant", "content": message.content or None, "tool_calls": calls, **kept.get("extra", {})}
-    result = message.result
-    blocks = result_blocks(result)
-    result_content = result_text(result) if blocks is None else encode_parts(blocks, kept)
-    return {"role": "tool", "tool_call_id": result.tool_call_id, "content": result_content}
-
-
-def encode_call(call: ToolCall) -> JsonDict:
-    kept = provider_metadata(call.metadata, PROVIDER)
-    if is_custom(call, PROVIDER):
-        custom = {"name": call.name, **custom_input(call, PROVIDER)}
-        made: JsonDict = {"id": _sent_id(call.id), "type": "custom", "custom": custom}
-    else:
-        function = {"name": sent_name(call.name), "arguments": arguments_text(call)}
-        made = {"id": _sent_id(call.id), "type": "function", "function": function}
-    whole: JsonDict = restore(made, kept)
-    return whole
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# Decodes the JSON of chat completions, or the SDK's objects, into the neutral format.
-
-_ROLES: Final[dict[str, Role]] = {
-    "system": "system",
-    "developer": "system",
-    "user": "user",
-    "assistant": "assistant",
-}
-# Where servers that do not use OpenAI's details count what was read from a cache.
-_CACHED: Final = ("prompt_cache_hit_tokens", "num_cached_tokens", "cached_tokens")
-# Keys of an answer that a request may not have, or that are encoded from neutral fields.
-_ONLY_IN_ANSWERS: Final = frozenset({"role", "content", "tool_calls", "annotations", "audio", "function_call"})
-
-
-def decode_tools(tools: object) -> list[AnyDefinition]:
-    return decode_definitions(tools, PROVIDER, _decode_definition, encode_definition)
-
-
-def _decode_definition(tool: JsonDict) -> ToolDefinition | None:
-    made = decode_strict_function(tool)
-    return None if made is None else mark_as_sent(made, PROVIDER, OPENAI)
-
-
-def decode_strict_calls(
-    calls: Sequence[ToolCall], definitions: Iterable[AnyDefinition], strict: bool | None = None
-) -> list[ToolCall]:
-    """Calls of tools that ``encode_tools`` sent in strict mode or as custom tools, given the same arguments, in the form of
-    the tools' schemas.
-
-    Drivers do this themselves. In the history, a call is still sent as the model wrote it.
-    """
-    listed = list(definitions)
-    named = name_arguments(calls, listed, PROVIDER, sent_name)
-    return original_calls(named, without_text_tools(listed), strict, PROVIDER, OPENAI, sent_name, encode_call)
-
-
-def decode_choice(choice: object) -> ToolChoice:
-    return decode_tool_choice(choice, PROVIDER, CHOICES, function_choice_name)
-
-
-def decode_messages(messages: object) -> list[ChatMessage]:
-    return decode_with_call_names(plain_objects(messages), _decode_message)
-
-
-def _decode_message(raw: JsonDict, names: Mapping[str, str]) -> ChatMessage:
-    content = raw.get("content")
-    parts, kept = decode_parts(content) if isinstance(content, list) else ([], {})
-    if raw.get("role") != "user" and any(part.text is None for part in parts):
-        kept |= IN_PLACE
-    made: ChatMessage
-    if raw.get("role") in ("tool", "function"):
-        id = str(raw.get("tool_call_id") or _last_call(raw.get("name"), names))
-        value: Any = tuple(parts) if isinstance(content, list) else content_text(content)
-        kind: Any = "multimodal" if isinstance(content, list) else "text"
-        result = ToolResult(id, names.get(id, str(raw.get("name") or "")), kind, value)
-        made = ToolResultMessage(result, {PROVIDER: kept})
-    elif raw.get("role") == "assistant" and (calls := _decode_calls(raw, len(names))):
-        made = AssistantToolCallMessage(content_text(content), calls)
-    else:
-        role = _ROLES.get(str(raw.get("role")), "user")
-        made = TextMessage(role, parts if isinstance(content, list) else content_text(content), {PROVIDER: kept})
-    return keep_difference(made, PROVIDER, raw, encode_message(made))
-
-
-def _last_call(name: object, names: Mapping[str, str]) -> str:
-    """The id of the last call of a tool: results in the form of 2023 have no id."""
-    return next((id for id in reversed(list(names)) if names[id] == name), "")
-
-
-def _decode_calls(message: JsonDict, number: int = 0) -> list[ToolCall]:
-    """The calls of a message. ``function_call`` is the form of 2023, or a copy of a call for clients that only know that;
-    it has no id and gets one with ``number``. Some servers always send one, without a name if there is no call.
-    """
-    calls = [_decode_call(raw, at) for at, raw in enumerate(plain_objects(message.get("tool_calls")))]
-    function = plain_object(message.get("function_call"))
-    name = plain_text(function.get("name"))
-    if calls or not name:
-        return calls
-    return [call_from_arguments(f"call_{number}", name, function.get("arguments"))]
-
-
-def _decode_call(raw: JsonDict, number: int) -> ToolCall:
-    id = plain_text(raw.get("id")) or f"call_{number}"
-    custom = raw.get("custom")
-    if raw.get("type") == "custom" and isinstance(custom, dict):
-        rest = {key: value for key, value in custom.items() if key != "name"}
-        made = ToolCall(id, plain_text(custom.get("name")), rest, {PROVIDER: dict(CUSTOM)})
-    else:
-        function = plain_object(raw.get("function"))
-        # Some servers send the arguments as an object instead of text.
-        made = call_from_arguments(id, plain_text(function.get("name")), function.get("arguments"))
-    return keep_difference(made, PROVIDER, raw, encode_call(made))
+# -- answers -------------------------------------------------------------------------------------------------------------
 
 
 def decode_response(response: object) -> QueryResult:

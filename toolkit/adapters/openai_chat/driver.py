@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from toolkit.adapters.answers import openai_error_reason
@@ -15,6 +14,7 @@ from toolkit.adapters.driver import (
     join_messages_with_system,
     without_none,
 )
+from toolkit.adapters.history import encode_history
 from toolkit.adapters.openai_chat.codec import (
     decode_response,
     decode_strict_calls,
@@ -23,7 +23,7 @@ from toolkit.adapters.openai_chat.codec import (
     encode_tools,
 )
 from toolkit.adapters.openai_chat.stream import Accumulator
-from toolkit.adapters.requests import with_breakpoint
+from toolkit.adapters.requests import mark_ends, with_breakpoint
 from toolkit.adapters.strict import OPENAI
 from toolkit.adapters.strict.adapter import decode_strict_result, encode_output
 from toolkit.adapters.values import JsonDict
@@ -67,8 +67,9 @@ def _exchange(client: OpenAI | AsyncOpenAI, model: str) -> Exchange:
 
 def build_request(model: str, prompt: Prompt, options: QueryOptions) -> JsonDict:
     """The arguments of ``chat.completions.create``."""
-    messages = encode_messages(join_messages_with_system(prompt, options))
-    request: JsonDict = {"model": model, "messages": _add_breakpoints(messages, options)}
+    messages = encode_history(prompt, join_messages_with_system(prompt, options), encode_messages)
+    mark = partial(with_breakpoint, key="content", text_type="text")
+    request: JsonDict = {"model": model, "messages": mark_ends(messages, options.cache_after, mark)}
     if options.tools:
         request["tools"] = encode_tools(options.tools, options.strict)
         request["tool_choice"] = encode_choice(options.tool_choice, options.tools)
@@ -82,12 +83,3 @@ def build_request(model: str, prompt: Prompt, options: QueryOptions) -> JsonDict
     if options.output is not None:
         request["response_format"] = {"type": "json_schema", "json_schema": encode_output(options.output)}
     return {**request, **options.extra}
-
-
-def _add_breakpoints(messages: list[JsonDict], options: QueryOptions) -> list[JsonDict]:
-    leading = list(takewhile(lambda message: message["role"] == "system", messages))
-    ends = {len(leading) - 1 if "system" in options.cache_after else -1}
-    ends.add(len(messages) - 1 if "messages" in options.cache_after else -1)
-    return [
-        with_breakpoint(message, "content", "text") if at in ends else message for at, message in enumerate(messages)
-    ]

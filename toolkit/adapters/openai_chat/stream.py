@@ -32,7 +32,7 @@ class Accumulator(StreamedAnswer):
     >>> answer.feed({"choices": [{"delta": {"content": "hel"}}]})
     'hel'
     >>> answer.feed_events({"choices": [{"delta": {"content": "lo"}, "finish_reason": "stop"}]})
-    [TextCame(text='lo')]
+    [TextDelta(text='lo')]
     >>> answer.result().content
     'hello'
     """

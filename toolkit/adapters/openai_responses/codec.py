@@ -1,13 +1,13 @@
-"""Encodes the neutral format as the items of Responses.
+"""OpenAI's Responses as the neutral format and back: tools, items and answers, as JSON or as the SDK's objects.
 
 An assistant's turn is several items there: reasoning, text, calls, and what the server ran itself. The neutral message has
 the text and the calls. Its metadata has a ``layout`` with an entry for each item, in order:
 
-==================  ==============================================
-``{"native": ...}``  an item the neutral form has no field for
-``{"text": ...}``    a message item
-``{"call": id}``     the call with this id
-==================  ==============================================
+====================  ==============================================
+``{"native": item}``  an item the neutral form has no field for
+``{"text": item}``    a message item
+``{"call": id}``      the call with this id
+====================  ==============================================
 """
 
 from __future__ import annotations
@@ -61,14 +61,12 @@ from toolkit.adapters.requests import (
     encode_definitions,
     encode_tool_choice,
     is_custom,
-    name_arguments,
     provider_id,
     provider_name,
     text_tools,
-    without_text_tools,
 )
 from toolkit.adapters.streaming import refuse_last
-from toolkit.adapters.strict.adapter import mark_as_sent, original_calls, parameters_to_send
+from toolkit.adapters.strict.adapter import mark_as_sent, original_openai_calls, parameters_to_send
 from toolkit.adapters.strict.rules import OPENAI
 from toolkit.adapters.values import (
     JsonDict,
@@ -89,91 +87,30 @@ from toolkit.wire.definition import AnyDefinition, ToolChoice, ToolDefinition
 from toolkit.wire.message import AssistantToolCallMessage, ChatMessage, Role, TextMessage, ToolResultMessage
 from toolkit.wire.query import FinishReason, QueryResult, Reasoning, Usage
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Content parts of Responses: text, images and files, both ways. Native parts keep their places.
-
 PROVIDER: Final = "openai_responses"
-_TEXTS: Final = ("input_text", "output_text", "text")
-
-
-def encode_parts(blocks: Sequence[ContentBlock], kept: JsonDict) -> list[JsonDict]:
-    """Parts for blocks, with native parts and whatever else came with each part put back."""
-    return restore_parts([_encode_part(block) for block in blocks], kept)
-
-
-def decode_parts(parts: Sequence[JsonDict]) -> tuple[list[ContentBlock], JsonDict]:
-    """Blocks for parts, and what must be kept to write the same parts again."""
-    blocks = [_decode_part(part) for part in parts]
-    kept = keep_parts(parts, [None if block is None else _encode_part(block) for block in blocks])
-    return [block for block in blocks if block is not None], kept
-
-
-def content_text(content: Any) -> str:
-    """The text of a message item's content, whatever its form."""
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list) else []
-    return "".join(part["text"] for part in parts if is_text(part))
-
-
-def is_text(part: object) -> bool:
-    return isinstance(part, dict) and part.get("type") in _TEXTS and isinstance(part.get("text"), str)
-
-
-def _encode_part(block: ContentBlock) -> JsonDict:
-    if block.text is not None:
-        return {"type": "input_text", "text": block.text}
-    media = _encode_media(block)
-    return {"type": "input_text", "text": stand_in(block, *OWNERS)} if media is None else media
-
-
-def takes(block: ContentBlock) -> bool:
-    """Whether users' messages and results take this block of media."""
-    return _encode_media(block) is not None
-
-
-def _encode_media(block: ContentBlock) -> JsonDict | None:
-    if block.type == "audio" or (block.file_id is not None and not is_own_file(block, *OWNERS)):
-        return None
-    kind = media_type(block)
-    if block.type == "image":
-        made: JsonDict = {"type": "input_image", "detail": block.detail or "auto"}
-        if block.file_id is not None:
-            return {**made, "file_id": block.file_id}
-        is_taken = kind in COMMON_IMAGES and (block.data is not None or is_web_url(block))
-        return {**made, "image_url": media_url(block)} if is_taken else None
-    if block.file_id is not None:
-        return {"type": "input_file", "file_id": block.file_id}
-    if kind != PDF and kind not in OFFICE and not is_textual(kind):
-        return None
-    if block.url is not None:
-        return {"type": "input_file", "file_url": block.url} if is_web_url(block) else None
-    return {"type": "input_file", "filename": file_name(block), "file_data": media_url(block)}
-
-
-def _decode_part(part: object) -> ContentBlock | None:
-    if not isinstance(part, dict):
-        return None
-    kind = part.get("type")
-    if is_text(part):
-        return ContentBlock("text", text=part["text"])
-    if isinstance(part.get("file_id"), str) and kind in ("input_image", "input_file"):
-        detail = read_detail(part) if kind == "input_image" else None
-        form: BlockType = "image" if kind == "input_image" else "document"
-        return ContentBlock(form, file_id=part["file_id"], provider=PROVIDER, detail=detail)
-    if kind == "input_image":
-        image = block_from_url("image", part.get("image_url"))
-        return None if image is None else replace(image, detail=read_detail(part))
-    if kind == "input_file":
-        file = block_from_url("document", part.get("file_url")) or block_from_file_data(part.get("file_data"))
-        return None if file is None else replace(file, filename=as_text(part.get("filename")))
-    return None
-
-
-_LONGEST_ID: Final = 64
 PROGRAM: Final = "programmatic"
 """The word for programs in `allowed_callers`."""
 CHOICES: Final[ChoiceTable] = {"auto": "auto", "none": "none", "required": "required"}
+# Items that the client must act on, and the items that answer them.
+CLIENT_RUN: Final = {
+    "computer_call": "computer_call_output",
+    "shell_call": "shell_call_output",
+    "local_shell_call": "local_shell_call_output",
+    "apply_patch_call": "apply_patch_call_output",
+    "tool_search_call": "tool_search_output",
+    "mcp_approval_request": "mcp_approval_response",
+}
+_LONGEST_ID: Final = 64
+_TEXTS: Final = ("input_text", "output_text", "text")
+_RESULTS: Final = ("function_call_output", "custom_tool_call_output")
+_ROLES: Final[dict[str, Role]] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
+# What a caller may want to know about an answer, or must send with the next request (the state of the conversation).
+_KEPT: Final = (
+    "id", "model", "status", "conversation", "previous_response_id", "incomplete_details", "service_tier", "error",
+)  # fmt: skip
+
+
+# -- tools ---------------------------------------------------------------------------------------------------------------
 
 
 def sent_name(name: str) -> str:
@@ -203,6 +140,25 @@ def encode_definition(definition: ToolDefinition, strict: bool | None = None) ->
     return made | encode_callers(definition.callers, PROGRAM)
 
 
+def decode_tools(tools: object) -> list[AnyDefinition]:
+    return decode_definitions(tools, PROVIDER, _decode_definition, encode_definition)
+
+
+def _decode_definition(tool: JsonDict) -> ToolDefinition | None:
+    if tool.get("type") != "function" or "name" not in tool:
+        return None
+    parameters = JsonObject(tool.get("parameters") or {})
+    made = ToolDefinition(
+        tool["name"],
+        tool.get("description") or "",
+        parameters,
+        tool.get("strict"),
+        defer_loading=tool.get("defer_loading") is True,
+        callers=decode_callers(tool, PROGRAM),
+    )
+    return mark_as_sent(made, PROVIDER, OPENAI)
+
+
 def encode_choice(choice: ToolChoice, definitions: Iterable[AnyDefinition] = ()) -> Any:
     """``definitions`` are the tools of the request: one that takes text is chosen in another form."""
     texts = text_tools(definitions)
@@ -214,8 +170,27 @@ def encode_choice(choice: ToolChoice, definitions: Iterable[AnyDefinition] = ())
     )
 
 
-def _sent_id(id: str) -> str:
-    return provider_id(id, _LONGEST_ID)
+def decode_choice(choice: object) -> ToolChoice:
+    return decode_tool_choice(choice, PROVIDER, CHOICES, _decode_named_choice)
+
+
+def _decode_named_choice(found: Any) -> str | None:
+    name = found.get("name") if isinstance(found, dict) else None
+    return name if found == {"type": "function", "name": name} else None
+
+
+def decode_strict_calls(
+    calls: Sequence[ToolCall], definitions: Iterable[AnyDefinition], strict: bool | None = None
+) -> list[ToolCall]:
+    """Calls of tools that ``encode_tools`` sent in strict mode or as custom tools, given the same arguments, in the form of
+    the tools' schemas.
+
+    Drivers do this themselves. In the history, a call is still sent as the model wrote it.
+    """
+    return original_openai_calls(calls, definitions, strict, PROVIDER, sent_name, encode_call)
+
+
+# -- messages to items ---------------------------------------------------------------------------------------------------
 
 
 def encode_messages(messages: Sequence[ChatMessage]) -> list[JsonDict]:
@@ -246,45 +221,6 @@ def _encode_message(message: ChatMessage, kept: JsonDict, calls: dict[str, JsonD
             return _encode_turn(_message_text(message), (), kept["layout"])
         return [restore(encode_text(message), kept)]
     return [restore(encode_result(message.result, kept, calls), kept)]
-
-
-def _message_text(message: TextMessage) -> str:
-    return message.content if isinstance(message.content, str) else content_text(encode_parts(message.content, {}))
-
-
-def encode_text(message: TextMessage) -> JsonDict:
-    """A message item, without the difference stored in the metadata. A model's message that was not made here is one text:
-    parts of a model's text would need an id and a status.
-    """
-    if isinstance(message.content, str) or message.role == "assistant":
-        return {"role": message.role, "content": _message_text(message)}
-    return {
-        "role": message.role,
-        "content": encode_parts(message.content, provider_metadata(message.metadata, PROVIDER)),
-    }
-
-
-def encode_result(result: ToolResult, kept: JsonDict, calls: Mapping[str, JsonDict]) -> JsonDict:
-    """The item of a result, without the difference stored in the metadata. ``calls`` has the items of earlier calls by id."""
-    call = calls.get(result.tool_call_id, {})
-    kind = "custom_tool_call_output" if call.get("type") == "custom_tool_call" else "function_call_output"
-    blocks = result_blocks(result)
-    output = result_text(result) if blocks is None else encode_parts(blocks, kept)
-    made: JsonDict = {"type": kind, "call_id": result.tool_call_id, "output": output}
-    caller = call.get("caller")
-    # The result of a call that a program made goes to that program.
-    return {**made, "caller": caller} if isinstance(caller, dict) and caller.get("type") == "program" else made
-
-
-def encode_call(call: ToolCall) -> JsonDict:
-    if is_custom(call, PROVIDER):
-        made: JsonDict = {"type": "custom_tool_call", "call_id": _sent_id(call.id), "name": call.name}
-        made |= custom_input(call, PROVIDER)
-    else:
-        name = sent_name(call.name)
-        made = {"type": "function_call", "call_id": _sent_id(call.id), "name": name, "arguments": arguments_text(call)}
-    whole: JsonDict = restore(made, provider_metadata(call.metadata, PROVIDER))
-    return whole
 
 
 def _encode_turn(content: str, tool_calls: Sequence[ToolCall], layout: Sequence[JsonDict]) -> list[JsonDict]:
@@ -322,115 +258,46 @@ def _replace_text(item: JsonDict, text: str) -> list[JsonDict]:
     return [{**item, "content": content}] if content else []
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# How an answer of Responses ended: refusals, and items that wait for an action of the client.
-
-# Items that the client must act on, and the items that answer them.
-CLIENT_RUN: Final = {
-    "computer_call": "computer_call_output",
-    "shell_call": "shell_call_output",
-    "local_shell_call": "local_shell_call_output",
-    "apply_patch_call": "apply_patch_call_output",
-    "tool_search_call": "tool_search_output",
-    "mcp_approval_request": "mcp_approval_response",
-}
-
-
-def find_actions(items: Sequence[JsonDict]) -> list[JsonDict]:
-    """The items that wait for an action of the client: those that the server neither runs nor has answered itself."""
-    return [item for item in items if _is_for_client(item) and not _is_answered(item, items)]
-
-
-def _is_for_client(item: JsonDict) -> bool:
-    kind = item.get("type")
-    if kind == "tool_search_call":
-        return item.get("execution") == "client"
-    if kind == "shell_call":
-        return plain_object(item.get("environment")).get("type") != "container_reference"
-    return isinstance(kind, str) and kind in CLIENT_RUN
-
-
-def _is_answered(item: JsonDict, items: Sequence[JsonDict]) -> bool:
-    ids = [item[key] for key in ("call_id", "id") if item.get(key) is not None]
-    answers = [one for one in items if one.get("type") == CLIENT_RUN[item["type"]]]
-    return any(one.get(key) in ids for one in answers for key in ("call_id", "approval_request_id", "id"))
-
-
-def has_refusal(item: JsonDict) -> bool:
-    """Whether this is a message in which the model declines to answer."""
-    content = item.get("content")
-    parts = plain_objects(content) if item.get("type", "message") == "message" and isinstance(content, list) else []
-    return any(part.get("type") == "refusal" for part in parts)
-
-
-def reported_word(response: JsonDict) -> object:
-    """The provider's own word for the end: why the response is incomplete, or else its status."""
-    return plain_object(response.get("incomplete_details")).get("reason") or response.get("status")
-
-
-def decode_finish_reason(
-    response: JsonDict, items: Sequence[JsonDict], calls: Sequence[ToolCall], actions: Sequence[JsonDict]
-) -> FinishReason:
-    if response.get("error") or response.get("status") == "failed":
-        return openai_error_reason(response.get("error"))
-    word = reported_word(response)
-    if not isinstance(word, str) or word not in OPENAI_RESPONSES:
-        word = response.get("status")
-    refused: FinishReason | None = "refused" if any(map(has_refusal, items)) else None
-    waiting: FinishReason | None = "needs_action" if actions else None
-    return choose_finish_reason(word, OPENAI_RESPONSES, calls, refused, waiting)
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# Decodes the items of Responses, or the SDK's objects, into the neutral format.
-
-_RESULTS: Final = ("function_call_output", "custom_tool_call_output")
-_ROLES: Final[dict[str, Role]] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
-# What a caller may want to know about an answer, or must send with the next request (the state of the conversation).
-_KEPT: Final = (
-    "id", "model", "status", "conversation", "previous_response_id", "incomplete_details", "service_tier", "error",
-)  # fmt: skip
-
-
-def decode_tools(tools: object) -> list[AnyDefinition]:
-    return decode_definitions(tools, PROVIDER, _decode_definition, encode_definition)
-
-
-def _decode_definition(tool: JsonDict) -> ToolDefinition | None:
-    if tool.get("type") != "function" or "name" not in tool:
-        return None
-    parameters = JsonObject(tool.get("parameters") or {})
-    made = ToolDefinition(
-        tool["name"],
-        tool.get("description") or "",
-        parameters,
-        tool.get("strict"),
-        defer_loading=tool.get("defer_loading") is True,
-        callers=decode_callers(tool, PROGRAM),
-    )
-    return mark_as_sent(made, PROVIDER, OPENAI)
-
-
-def decode_strict_calls(
-    calls: Sequence[ToolCall], definitions: Iterable[AnyDefinition], strict: bool | None = None
-) -> list[ToolCall]:
-    """Calls of tools that ``encode_tools`` sent in strict mode or as custom tools, given the same arguments, in the form of
-    the tools' schemas.
-
-    Drivers do this themselves. In the history, a call is still sent as the model wrote it.
+def encode_text(message: TextMessage) -> JsonDict:
+    """A message item, without the difference stored in the metadata. A model's message that was not made here is one text:
+    parts of a model's text would need an id and a status.
     """
-    listed = list(definitions)
-    named = name_arguments(calls, listed, PROVIDER, sent_name)
-    return original_calls(named, without_text_tools(listed), strict, PROVIDER, OPENAI, sent_name, encode_call)
+    if isinstance(message.content, str) or message.role == "assistant":
+        return {"role": message.role, "content": _message_text(message)}
+    return {
+        "role": message.role,
+        "content": encode_parts(message.content, provider_metadata(message.metadata, PROVIDER)),
+    }
 
 
-def decode_choice(choice: object) -> ToolChoice:
-    return decode_tool_choice(choice, PROVIDER, CHOICES, _decode_named_choice)
+def _message_text(message: TextMessage) -> str:
+    return message.content if isinstance(message.content, str) else content_text(encode_parts(message.content, {}))
 
 
-def _decode_named_choice(found: Any) -> str | None:
-    name = found.get("name") if isinstance(found, dict) else None
-    return name if found == {"type": "function", "name": name} else None
+def encode_result(result: ToolResult, kept: JsonDict, calls: Mapping[str, JsonDict]) -> JsonDict:
+    """The item of a result, without the difference stored in the metadata. ``calls`` has the items of earlier calls by id."""
+    call = calls.get(result.tool_call_id, {})
+    kind = "custom_tool_call_output" if call.get("type") == "custom_tool_call" else "function_call_output"
+    blocks = result_blocks(result)
+    output = result_text(result) if blocks is None else encode_parts(blocks, kept)
+    made: JsonDict = {"type": kind, "call_id": result.tool_call_id, "output": output}
+    caller = call.get("caller")
+    # The result of a call that a program made goes to that program.
+    return {**made, "caller": caller} if isinstance(caller, dict) and caller.get("type") == "program" else made
+
+
+def encode_call(call: ToolCall) -> JsonDict:
+    id = provider_id(call.id, _LONGEST_ID)
+    if is_custom(call, PROVIDER):
+        made = {"type": "custom_tool_call", "call_id": id, "name": call.name, **custom_input(call, PROVIDER)}
+    else:
+        name, arguments = sent_name(call.name), arguments_text(call)
+        made = {"type": "function_call", "call_id": id, "name": name, "arguments": arguments}
+    whole: JsonDict = restore(made, provider_metadata(call.metadata, PROVIDER))
+    return whole
+
+
+# -- items to messages ---------------------------------------------------------------------------------------------------
 
 
 def decode_messages(items: object) -> list[ChatMessage]:
@@ -533,6 +400,86 @@ def decode_call(item: JsonDict, number: int) -> ToolCall:
     return keep_difference(made, PROVIDER, item, encode_call(made))
 
 
+# -- content parts: native ones keep their places ------------------------------------------------------------------------
+
+
+def encode_parts(blocks: Sequence[ContentBlock], kept: JsonDict) -> list[JsonDict]:
+    """Parts for blocks, with native parts and whatever else came with each part put back."""
+    return restore_parts([_encode_part(block) for block in blocks], kept)
+
+
+def decode_parts(parts: Sequence[JsonDict]) -> tuple[list[ContentBlock], JsonDict]:
+    """Blocks for parts, and what must be kept to write the same parts again."""
+    blocks = [_decode_part(part) for part in parts]
+    kept = keep_parts(parts, [None if block is None else _encode_part(block) for block in blocks])
+    return [block for block in blocks if block is not None], kept
+
+
+def content_text(content: Any) -> str:
+    """The text of a message item's content, whatever its form."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    return "".join(part["text"] for part in parts if is_text(part))
+
+
+def is_text(part: object) -> bool:
+    return isinstance(part, dict) and part.get("type") in _TEXTS and isinstance(part.get("text"), str)
+
+
+def takes(block: ContentBlock) -> bool:
+    """Whether users' messages and results take this block of media."""
+    return _encode_media(block) is not None
+
+
+def _encode_part(block: ContentBlock) -> JsonDict:
+    if block.text is not None:
+        return {"type": "input_text", "text": block.text}
+    media = _encode_media(block)
+    return {"type": "input_text", "text": stand_in(block, *OWNERS)} if media is None else media
+
+
+def _encode_media(block: ContentBlock) -> JsonDict | None:
+    if block.type == "audio" or (block.file_id is not None and not is_own_file(block, *OWNERS)):
+        return None
+    kind = media_type(block)
+    if block.type == "image":
+        made: JsonDict = {"type": "input_image", "detail": block.detail or "auto"}
+        if block.file_id is not None:
+            return {**made, "file_id": block.file_id}
+        is_taken = kind in COMMON_IMAGES and (block.data is not None or is_web_url(block))
+        return {**made, "image_url": media_url(block)} if is_taken else None
+    if block.file_id is not None:
+        return {"type": "input_file", "file_id": block.file_id}
+    if kind != PDF and kind not in OFFICE and not is_textual(kind):
+        return None
+    if block.url is not None:
+        return {"type": "input_file", "file_url": block.url} if is_web_url(block) else None
+    return {"type": "input_file", "filename": file_name(block), "file_data": media_url(block)}
+
+
+def _decode_part(part: object) -> ContentBlock | None:
+    if not isinstance(part, dict):
+        return None
+    kind = part.get("type")
+    if is_text(part):
+        return ContentBlock("text", text=part["text"])
+    if isinstance(part.get("file_id"), str) and kind in ("input_image", "input_file"):
+        detail = read_detail(part) if kind == "input_image" else None
+        form: BlockType = "image" if kind == "input_image" else "document"
+        return ContentBlock(form, file_id=part["file_id"], provider=PROVIDER, detail=detail)
+    if kind == "input_image":
+        image = block_from_url("image", part.get("image_url"))
+        return None if image is None else replace(image, detail=read_detail(part))
+    if kind == "input_file":
+        file = block_from_url("document", part.get("file_url")) or block_from_file_data(part.get("file_data"))
+        return None if file is None else replace(file, filename=as_text(part.get("filename")))
+    return None
+
+
+# -- answers -------------------------------------------------------------------------------------------------------------
+
+
 def decode_response(response: object) -> QueryResult:
     """An answer that failed, or is an error, becomes ``finish_reason="error"``."""
     raw = mend(plain_object(response))
@@ -573,3 +520,51 @@ def decode_usage(usage: object) -> Usage:
         count(plain_object(found.get("output_tokens_details")).get("reasoning_tokens")),
         count(details.get("cache_write_tokens")),
     )
+
+
+# -- how an answer ended -------------------------------------------------------------------------------------------------
+
+
+def decode_finish_reason(
+    response: JsonDict, items: Sequence[JsonDict], calls: Sequence[ToolCall], actions: Sequence[JsonDict]
+) -> FinishReason:
+    if response.get("error") or response.get("status") == "failed":
+        return openai_error_reason(response.get("error"))
+    word = reported_word(response)
+    if not isinstance(word, str) or word not in OPENAI_RESPONSES:
+        word = response.get("status")
+    refused: FinishReason | None = "refused" if any(map(has_refusal, items)) else None
+    waiting: FinishReason | None = "needs_action" if actions else None
+    return choose_finish_reason(word, OPENAI_RESPONSES, calls, refused, waiting)
+
+
+def reported_word(response: JsonDict) -> object:
+    """The provider's own word for the end: why the response is incomplete, or else its status."""
+    return plain_object(response.get("incomplete_details")).get("reason") or response.get("status")
+
+
+def has_refusal(item: JsonDict) -> bool:
+    """Whether this is a message in which the model declines to answer."""
+    content = item.get("content")
+    parts = plain_objects(content) if item.get("type", "message") == "message" and isinstance(content, list) else []
+    return any(part.get("type") == "refusal" for part in parts)
+
+
+def find_actions(items: Sequence[JsonDict]) -> list[JsonDict]:
+    """The items that wait for an action of the client: those that the server neither runs nor has answered itself."""
+    return [item for item in items if _is_for_client(item) and not _is_answered(item, items)]
+
+
+def _is_for_client(item: JsonDict) -> bool:
+    kind = item.get("type")
+    if kind == "tool_search_call":
+        return item.get("execution") == "client"
+    if kind == "shell_call":
+        return plain_object(item.get("environment")).get("type") != "container_reference"
+    return isinstance(kind, str) and kind in CLIENT_RUN
+
+
+def _is_answered(item: JsonDict, items: Sequence[JsonDict]) -> bool:
+    ids = [item[key] for key in ("call_id", "id") if item.get(key) is not None]
+    answers = [one for one in items if one.get("type") == CLIENT_RUN[item["type"]]]
+    return any(one.get(key) in ids for one in answers for key in ("call_id", "approval_request_id", "id"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 from toolkit.adapters.answers import openai_error_reason
@@ -18,6 +17,7 @@ from toolkit.adapters.driver import (
     select_keys,
     without_none,
 )
+from toolkit.adapters.history import encode_history
 from toolkit.adapters.openai_responses.codec import (
     PROGRAM,
     decode_response,
@@ -27,7 +27,7 @@ from toolkit.adapters.openai_responses.codec import (
     encode_tools,
 )
 from toolkit.adapters.openai_responses.stream import Accumulator
-from toolkit.adapters.requests import find_program, with_breakpoint
+from toolkit.adapters.requests import find_program, mark_ends, with_breakpoint
 from toolkit.adapters.strict import OPENAI
 from toolkit.adapters.strict.adapter import decode_strict_result, encode_output
 from toolkit.adapters.values import JsonDict
@@ -74,6 +74,7 @@ def _exchange(client: OpenAI | AsyncOpenAI, model: str) -> Exchange:
         finish=partial(decode_strict_result, decode_strict_calls),
         error_reason=lambda error: openai_error_reason({"code": getattr(error, "code", None)}),
         output_rules=OPENAI,
+        history="input",
     )
 
 
@@ -86,9 +87,10 @@ def build_request(model: str, prompt: Prompt, options: QueryOptions) -> JsonDict
     # `instructions` takes no breakpoint, so a system text that ends in one is a message.
     has_cached_system = "system" in options.cache_after
     joined = join_messages_with_system(prompt, options) if has_cached_system else join_messages(prompt, options)
-    request: JsonDict = {"model": model, "input": _add_breakpoints(encode_messages(joined), options)}
+    items = encode_history(prompt, joined, encode_messages)
+    request: JsonDict = {"model": model, "input": mark_ends(items, options.cache_after, _with_breakpoint)}
     if options.tools:
-        request["tools"] = _add_programs(_add_search(encode_tools(options.tools, options.strict)))
+        request["tools"] = _add_server_tools(encode_tools(options.tools, options.strict))
         request["tool_choice"] = encode_choice(options.tool_choice, options.tools)
         request |= without_none(parallel_tool_calls=options.parallel_calls)
     if isinstance(options.reasoning, str):
@@ -104,25 +106,17 @@ def build_request(model: str, prompt: Prompt, options: QueryOptions) -> JsonDict
     return {**request, **options.extra}
 
 
-def _add_search(tools: list[JsonDict]) -> list[JsonDict]:
-    """The tools with a search for those that are loaded later, unless the caller has one."""
-    is_deferred = any(tool.get("defer_loading") for tool in tools)
-    has_search = any(tool.get("type") == "tool_search" for tool in tools)
-    return [{"type": "tool_search"}, *tools] if is_deferred and not has_search else tools
-
-
-def _add_programs(tools: list[JsonDict]) -> list[JsonDict]:
-    """The tools with the provider's programs, if one of them may be called from there, unless the caller has them."""
-    is_called = any(find_program(tool, PROGRAM) for tool in tools)
-    has_programs = any(tool.get("type") == _PROGRAMS for tool in tools)
-    return [{"type": _PROGRAMS}, *tools] if is_called and not has_programs else tools
-
-
-def _add_breakpoints(items: list[JsonDict], options: QueryOptions) -> list[JsonDict]:
-    leading = list(takewhile(lambda item: item.get("role") == "system", items))
-    ends = {len(leading) - 1 if "system" in options.cache_after else -1}
-    ends.add(len(items) - 1 if "messages" in options.cache_after else -1)
-    return [_with_breakpoint(item) if at in ends else item for at, item in enumerate(items)]
+def _add_server_tools(tools: list[JsonDict]) -> list[JsonDict]:
+    """The tools, and unless the caller has them: a search if some are loaded later, and the provider's programs if some may
+    be called from there.
+    """
+    types = [tool.get("type") for tool in tools]
+    added: list[JsonDict] = []
+    if _PROGRAMS not in types and any(find_program(tool, PROGRAM) for tool in tools):
+        added.append({"type": _PROGRAMS})
+    if "tool_search" not in types and any(tool.get("defer_loading") for tool in tools):
+        added.append({"type": "tool_search"})
+    return [*added, *tools]
 
 
 def _with_breakpoint(item: JsonDict) -> JsonDict:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from toolkit.adapters.lossless import forget_difference, keep_difference
-from toolkit.adapters.requests import OPENAI_NAME, provider_name, wants_strict
+from toolkit.adapters.requests import OPENAI_NAME, name_argument, provider_name, text_tools, wants_strict
 from toolkit.adapters.strict.check import check_strict, request_share
 from toolkit.adapters.strict.receipt import Problem, StrictReceipt
 from toolkit.adapters.strict.rules import OPENAI, StrictRules
@@ -59,6 +59,8 @@ def choose_strict(
     structured output of the same request, leaves room. The receipt of any other tool says which limit it is.
     """
     wanted = [one for one in definitions if isinstance(one, ToolDefinition) and wants_strict(one, strict)]
+    if not wanted:
+        return {}
     beside = None if output is None else output_receipt(output, rules)
     receipts, is_full = _fill_request(wanted, strict, provider, rules, beside)
     return _fill_request(wanted, strict, provider, rules.leaner(), beside)[0] if is_full else receipts
@@ -208,8 +210,23 @@ def _refuse_constant(word: str) -> Any:
     raise ValueError(f"{word} is not JSON")
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Strict mode in the adapters that send OpenAI's form, which are OpenAI's two and LangChain's.
+# -- OpenAI's form, which LangChain sends as well -----------------------------------------------------------------------
+
+
+def original_openai_calls(
+    calls: Sequence[ToolCall],
+    definitions: Iterable[AnyDefinition],
+    strict: bool | None,
+    provider: str,
+    sent_name: Callable[[str], str],
+    encode_call: Callable[[ToolCall], JsonDict],
+) -> list[ToolCall]:
+    """``original_calls`` for OpenAI's APIs, whose custom tools take a text instead of JSON and have no strict mode."""
+    listed = list(definitions)
+    if texts := {sent_name(name): argument for name, argument in text_tools(listed).items()}:
+        calls = [name_argument(call, texts.get(call.name), provider) for call in calls]
+        listed = [one for one in listed if not isinstance(one, ToolDefinition) or one.text_argument is None]
+    return original_calls(calls, listed, strict, provider, OPENAI, sent_name, encode_call)
 
 
 def parameters_to_send(definition: ToolDefinition, strict: bool | None, provider: str) -> tuple[JsonDict, bool | None]:

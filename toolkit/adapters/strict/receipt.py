@@ -1,4 +1,7 @@
-"""What became of a schema in strict mode, and how to turn a model's answers back."""
+"""What became of a schema in strict mode, and how to turn a model's answers back, one small step per form.
+
+A value that does not have the requested form stays as it is: the tool's own check will report what is wrong.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,10 @@ from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias
 from toolkit.adapters.values import JsonDict
 from toolkit.schema.accepts import Judge
 
-# ----------------------------------------------------------------------------------------------------------------------
-# How to turn an answer in strict form back into what the tool's own schema wants, one small step per form.
-#
-# A value that does not have the requested form stays as it is: the tool's own check will report what is wrong.
+Effect: TypeAlias = Literal["moved", "reshaped", "loosened", "dropped"]
+"""``moved``: written into the description, no longer enforced by the provider. ``reshaped``: requested in another form, which
+decoding turns back. ``loosened``: the provider lets more pass than the schema; the tool's own check still refuses it.
+``dropped``: left out."""
 
 
 class _Nothing:
@@ -24,6 +27,9 @@ class _Nothing:
 
 
 NOTHING: Final = _Nothing()
+
+
+# -- how to read each form -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,10 +180,7 @@ class Wrapped:
         return self.plan.read(value[self.name], reading)
 
 
-Effect: TypeAlias = Literal["moved", "reshaped", "loosened", "dropped"]
-"""``moved``: written into the description, no longer enforced by the provider. ``reshaped``: requested in another form, which
-decoding turns back. ``loosened``: the provider lets more pass than the schema; the tool's own check still refuses it.
-``dropped``: left out."""
+# -- the receipt ---------------------------------------------------------------------------------------------------------
 
 
 class Problem(NamedTuple):

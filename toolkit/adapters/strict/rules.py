@@ -13,9 +13,9 @@ from typing import Any, Final
 
 from toolkit.schema.accepts import compile_pattern, has_type
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Patterns that a provider with a small regular-expression engine takes: Anthropic.
-
+ANNOTATIONS: Final = ("description", "title")
+ANYWHERE: Final = ("type", "enum", "const", *ANNOTATIONS)
+"""The keywords any schema may have, for every provider."""
 # "Simple" repetition counts are accepted and large ones are not; the provider gives no number.
 MAX_REPEAT: Final = 64
 _PIECE: Final = re.compile(
@@ -32,31 +32,6 @@ _PIECE: Final = re.compile(
     """,
     re.VERBOSE,
 )
-
-
-def is_plain_pattern(pattern: str) -> bool:
-    """Whether a pattern has only classes, sets, groups, alternatives, anchors and repetitions with small counts.
-
-    >>> is_plain_pattern(r"^[a-z_]+\\d{4}$"), is_plain_pattern(r"\\bword\\b"), is_plain_pattern("^.{1,5000}$")
-    (True, False, False)
-    """
-    if compile_pattern(pattern) is None:
-        return False
-    at = 0
-    while at < len(pattern):
-        piece = _PIECE.match(pattern, at)
-        if piece is None:
-            return False
-        counts = [int(count) for count in (piece["fewest"], piece["most"]) if count]
-        if any(count > MAX_REPEAT for count in counts):
-            return False
-        at = piece.end()
-    return True
-
-
-ANNOTATIONS: Final = ("description", "title")
-ANYWHERE: Final = ("type", "enum", "const", *ANNOTATIONS)
-"""The keywords any schema may have, for every provider."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,10 +99,32 @@ def takes_pattern(pattern: str) -> bool:
     return compile_pattern(pattern) is not None
 
 
+def is_plain_pattern(pattern: str) -> bool:
+    """Whether a small regular-expression engine, such as Anthropic's, takes a pattern: it has only classes, sets, groups,
+    alternatives, anchors and repetitions with small counts.
+
+    >>> is_plain_pattern(r"^[a-z_]+\\d{4}$"), is_plain_pattern(r"\\bword\\b"), is_plain_pattern("^.{1,5000}$")
+    (True, False, False)
+    """
+    if compile_pattern(pattern) is None:
+        return False
+    at = 0
+    while at < len(pattern):
+        piece = _PIECE.match(pattern, at)
+        if piece is None:
+            return False
+        counts = [int(count) for count in (piece["fewest"], piece["most"]) if count]
+        if any(count > MAX_REPEAT for count in counts):
+            return False
+        at = piece.end()
+    return True
+
+
+# -- the providers -------------------------------------------------------------------------------------------------------
+
 _OBJECT: Final = ("properties", "required", "additionalProperties")
 _NUMBERS: Final = ("multipleOf", "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum")
 _FORMATS: Final = frozenset({"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"})
-
 OPENAI: Final = StrictRules(
     keywords={
         "string": ("pattern", "format"),
@@ -150,7 +147,6 @@ OPENAI: Final = StrictRules(
     many_in_enum=250,
     max_many=15_000,
 )
-
 ANTHROPIC: Final = StrictRules(
     keywords={
         "string": ("pattern", "format"),
@@ -171,7 +167,6 @@ ANTHROPIC: Final = StrictRules(
     max_optional=24,
     max_unions=16,
 )
-
 # Amazon documents no patterns and no limits of its own; its Claude models have Anthropic's.
 BEDROCK: Final = StrictRules(
     keywords={**ANTHROPIC.keywords, "string": ("format",)},

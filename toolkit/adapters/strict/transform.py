@@ -55,19 +55,151 @@ from toolkit.schema.keywords import (
 )
 from toolkit.schema.merge import NotMergeable, conjuncts, merge
 
-# ----------------------------------------------------------------------------------------------------------------------
-# What all parts of one transform share: what was found so far, references and merging, and descriptions.
-
-_SILENT: Final = IDENTIFIERS | DEFINITIONS
 MAX_NODES: Final = 20_000
 MAX_DEPTH: Final = 64
 MAX_PROBLEMS: Final = 100
 MAX_VALUE_TEXT: Final = 500
-_ODD: Final = re.compile(r"[^A-Za-z0-9_.-]+")
 MAX_MERGED: Final = 32
+MAX_LENGTH: Final = 1_000
+"""How long a text may be for a pattern to say so: patterns grow with it."""
 ROOT: Final = "#"
+WRAPPER: Final = "arguments"
 Merged: TypeAlias = JsonDict | Literal[False]
 """A schema without ``allOf`` and ``$ref``, or False where no value fits."""
+# More forms than this are not compared with each other.
+_MAX_COMPARED: Final = 40
+_SILENT: Final = IDENTIFIERS | DEFINITIONS
+_ODD: Final = re.compile(r"[^A-Za-z0-9_.-]+")
+# By which keywords an untyped schema shows what its author had in mind.
+_SHOWN_BY: Final = {
+    "object": ("properties", "required", "additionalProperties", "patternProperties"),
+    "array": ("items", "prefixItems"),
+    "string": ("pattern", "minLength", "maxLength"),
+    "number": rules.OPENAI.keywords["number"],
+}
+_LENGTHS: Final = ("minLength", "maxLength")
+# A pattern of one character or class, again and again: the only kind that can say how often as well.
+_REPEATED: Final = re.compile(r"\^(?P<what>\[\^?[^\[\]\\]+\]|\[\\s\\S\]|\\[dwsDWS]|\.)(?P<how>[+*])\$")
+_ANY_TEXT: Final = r"^[\s\S]*$"
+_SERVED: Final = (*rules.ANYWHERE, *rules.OPENAI.keywords["object"], "unevaluatedProperties", "patternProperties")
+# Conditions between values, which strict mode cannot express.
+_UNSERVED: Final = (
+    "not", "if", "then", "else", "dependentRequired", "dependentSchemas", "dependencies", "$dynamicRef", "$recursiveRef",
+)  # fmt: skip
+_KEY_WORDS: Final = frozenset({"type", "pattern", "format", "enum", "const", "minLength", "maxLength"})
+_OPEN: Final = "properties of any name and any value are allowed, and strict mode supports only named ones"
+
+
+# -- the transform -------------------------------------------------------------------------------------------------------
+
+
+def to_strict(schema: Mapping[str, object], rules: StrictRules = OPENAI) -> StrictReceipt:
+    """The receipt for a tool's parameters in the strict mode of one provider; the same for the same schema.
+
+    >>> receipt = to_strict({"type": "object", "properties": {"a": {"type": "integer"}}})
+    >>> receipt.schema["properties"]["a"], receipt.decode({"a": None})
+    ({'type': ['integer', 'null']}, {})
+    >>> to_strict({"type": "object", "properties": {"a": {}}}).problems[0].pointer
+    '/properties/a'
+    """
+    root = dict(schema)
+    if not rules.asks_for_defaults and not check_strict(root, rules):
+        return StrictReceipt(root)
+    try:
+        receipt = _transform(root, rules)
+    except TransformTooLarge as error:
+        return StrictReceipt(root, (Problem("", str(error)),))
+    if receipt.is_strict or rules.max_optional is None or rules.asks_for_defaults:
+        return receipt
+    leaner = to_strict(root, rules.leaner())
+    return leaner if leaner.is_strict else receipt
+
+
+def _transform(root: JsonDict, rules: StrictRules) -> StrictReceipt:
+    stays = not is_map(root) and not root.keys() & {"anyOf", "oneOf", "allOf", "$ref"}
+    state = TransformState(root, stays, _convert, rules)
+    strict, plan = state.convert(_as_object(root, state), "", 0)
+    if strict.get("type") != "object":
+        strict, plan = closed_object({WRAPPER: strict}), Wrapped(WRAPPER, plan)
+        state.note("", "type", "reshaped", f"requested as the property {WRAPPER!r}: the root must be a plain object")
+    made = state.convert_definitions()
+    if not rules.recursive:
+        state.refuse_recursion()
+    if made:
+        strict = {**strict, "$defs": {name: definition.schema for name, definition in made.items()}}
+    plans = {"#": plan, **{name: definition.plan for name, definition in made.items()}}
+    check_choices(state, strict, plans)
+    problems = tuple(state.problems) or tuple(
+        Problem("", f"{why} (in the strict form, at {pointer!r})" if pointer else why)
+        for pointer, why in check_strict(strict, rules)
+    )
+    if problems:
+        return StrictReceipt(root, problems, tuple(state.notes))
+    return StrictReceipt(strict, (), tuple(state.notes), plan, plans)
+
+
+def _as_object(root: JsonDict, state: TransformState) -> Any:
+    """The root as an object, as arguments are, whatever else it allows; merged here, so that an object stays one."""
+    try:
+        whole = state.flatten(root)
+    except NotMergeable:
+        return root  # reported where it is met
+    types = whole.get("type", "object") if whole is not False else ()
+    if "object" not in (types if isinstance(types, list | tuple) else [types]):
+        state.fail("", "the arguments are an object, but the schema accepts no object")
+    return {**(whole or {}), "type": "object"}
+
+
+def _convert(state: TransformState, schema: Any, pointer: str, depth: int) -> Converted:
+    if schema is False:
+        return state.fail(pointer, "no value is valid here")
+    if schema is True or (isinstance(schema, dict) and not has_assertions(schema)):
+        return state.fail(pointer, "any value is valid here, and strict mode does not support such a schema")
+    if not isinstance(schema, dict):
+        return state.fail(pointer, "is not a schema")
+    schema = state.references.without_ignored(schema)
+    if "$ref" in schema or "allOf" in schema:
+        try:
+            if ASSERTIONS.intersection(schema) == {"$ref"}:
+                return _convert_reference(state, schema, pointer)
+            whole = state.flatten(schema)
+        except NotMergeable as error:
+            return state.fail(pointer, str(error))
+        return state.convert(whole, pointer, depth + 1)
+    unserved = [word for word in _UNSERVED if word in schema]
+    for word in unserved:
+        state.fail(join_pointer(pointer, word), f"strict mode does not support {word!r}")
+    if unserved:
+        return FAILED
+    if "anyOf" in schema or "oneOf" in schema:
+        return convert_union(state, schema, pointer, depth)
+    return _convert_typed(state, schema, pointer, depth)
+
+
+def _convert_reference(state: TransformState, schema: JsonDict, pointer: str) -> Converted:
+    made = state.refer_to_definition(schema["$ref"])
+    text = DescriptionText(state, schema, pointer)
+    text.move_all_but(("$ref", *ANNOTATIONS))
+    return Converted(text.add_to(made.schema), made.plan)
+
+
+def _convert_typed(state: TransformState, schema: JsonDict, pointer: str, depth: int) -> Converted:
+    types = stated_types(state, schema, pointer)
+    named = [name for name in types if name != "null"]
+    if len(named) > 1:
+        return convert_types(state, schema, types, pointer, depth)
+    if not named:
+        return convert_scalar(state, schema, pointer, "null") if types else FAILED
+    if named == ["object"]:
+        made = convert_object(state, schema, pointer, depth)
+    elif named == ["array"]:
+        made = convert_array(state, schema, pointer, depth)
+    else:
+        made = convert_scalar(state, schema, pointer, named[0])
+    return Converted(nullable(made.schema), made.plan) if "null" in types and made is not FAILED else made
+
+
+# -- what all parts share: what was found so far, references and merging, descriptions -----------------------------------
 
 
 class Converted(NamedTuple):
@@ -275,8 +407,123 @@ class DescriptionText:
         return {**strict, **added}
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Arrays in strict form; those with a schema for each place become objects with a property for each.
+def stated_types(state: TransformState, schema: JsonDict, pointer: str) -> list[str]:
+    """The types a value may have; none after a problem. An untyped schema has the type it is written for."""
+    values = listed_values(schema)
+    if "type" in schema:
+        types = as_types(schema["type"]) or []
+        if not types or not all(name in TYPES for name in types):
+            state.fail(pointer, "'type' must be one of the seven types, or a list of them")
+            return []
+    elif values is not None:
+        types = [name for name in TYPES if name != "number" or any(isinstance(value, float) for value in values)]
+    else:
+        types = [name for name, words in _SHOWN_BY.items() if any(word in schema for word in words)][:1]
+        if not types:
+            state.fail(pointer, "any value is valid here, and strict mode does not support such a schema")
+    if values is not None:
+        types = [name for name in types if any(has_type(value, name) for value in values)]
+        if not types:
+            state.fail(pointer, "no value is valid here: no listed value has the type")
+    return [name for name in dict.fromkeys(types) if name != "integer" or "number" not in types]
+
+
+def listed_values(schema: JsonDict) -> list[Any] | None:
+    """The values of ``enum`` and ``const``, each once; None if the schema has neither."""
+    values = schema.get("enum", [schema["const"]] if "const" in schema else None)
+    if not isinstance(values, list):
+        return None
+    if "const" in schema:
+        values = [value for value in values if same_json(value, schema["const"])]
+    distinct: dict[tuple[type, str], Any] = {}
+    for value in values:
+        shown = float(value) if has_type(value, "number") and abs(value) < 2**53 else value
+        distinct.setdefault((type(shown), repr(shown)), value)
+    return list(distinct.values())
+
+
+# -- texts, numbers, booleans and null -----------------------------------------------------------------------------------
+
+
+def convert_scalar(state: TransformState, schema: JsonDict, pointer: str, type: str) -> Converted:
+    """A text, a number, a boolean or null."""
+    text = DescriptionText(state, schema, pointer)
+    strict: JsonDict = {"type": type}
+    values = listed_values(schema)
+    if values is not None:
+        beside = {word: limit for word, limit in schema.items() if word not in ("enum", "const")}
+        fitting = [value for value in values if has_type(value, type) and state.fits(value, beside)]
+        if not fitting:
+            return state.fail(
+                pointer, "no value is valid here: the listed values do not satisfy the keywords next to them"
+            )
+        strict |= {"const": fitting[0]} if "const" in schema else {"enum": fitting}
+    taken = [
+        word for word in state.rules.keywords[type] if word in schema and state.rules.takes(type, word, schema[word])
+    ]
+    strict |= {word: schema[word] for word in taken}
+    served = [*rules.ANYWHERE, *taken]
+    if values is not None:
+        served += _LENGTHS  # they hold for all that is listed
+    elif type == "string" and "format" not in taken and state.rules.lengths_as_patterns:
+        lengths = _usable_lengths(schema)
+        if lengths:
+            strict["pattern"] = _length_pattern(schema, lengths)
+        for word, limit in lengths.items():
+            text.say(f"{word}: {limit}", word, "reshaped", "written as a pattern, and in the description")
+            served.append(word)
+    text.move_all_but(tuple(served))
+    return Converted(text.add_to(strict))
+
+
+def _usable_lengths(schema: JsonDict) -> dict[str, int]:
+    """How long a text may be, as far as a pattern can say it.
+
+    OpenAI has been seen to take the keywords themselves, but does not document them, and compatible servers refuse them.
+    """
+    if not _REPEATED.fullmatch(str(schema.get("pattern", _ANY_TEXT))):
+        return {}
+    given: dict[str, Any] = {word: schema.get(word) for word in _LENGTHS}
+    return {word: int(limit) for word, limit in given.items() if _is_length(limit)}
+
+
+def _is_length(limit: Any) -> bool:
+    return has_type(limit, "integer") and 0 <= limit <= MAX_LENGTH
+
+
+def _length_pattern(schema: JsonDict, lengths: dict[str, int]) -> str:
+    repeated = _REPEATED.fullmatch(schema.get("pattern", _ANY_TEXT))
+    assert repeated is not None
+    fewest = max(lengths.get("minLength", 0), 1 if repeated["how"] == "+" else 0)
+    return f"^{repeated['what']}{{{fewest},{lengths.get('maxLength', '')}}}$"
+
+
+def nullable(strict: JsonDict) -> JsonDict:
+    """The same form, or null.
+
+    >>> nullable({"type": "string", "enum": ["a"]})
+    {'type': ['string', 'null'], 'enum': ['a', None]}
+    """
+    if "anyOf" in strict:
+        takes_null = any(branch.get("type") in ("null", ["null"]) for branch in strict["anyOf"])
+        return strict if takes_null else {**strict, "anyOf": [*strict["anyOf"], {"type": "null"}]}
+    type = strict.get("type")
+    if "$ref" in strict or type in ("object", "array"):
+        spoken: JsonDict = {word: strict[word] for word in rules.ANNOTATIONS if word in strict}
+        bare = {word: value for word, value in strict.items() if word not in spoken}
+        return {"anyOf": [bare, {"type": "null"}], **spoken}
+    if type == "null" or isinstance(type, list):
+        return strict
+    made: JsonDict = {**strict, "type": [type, "null"]}
+    if "const" in made:
+        made = {("enum" if word == "const" else word): value for word, value in made.items()}
+        made["enum"] = [strict["const"]]
+    if "enum" in made:
+        made["enum"] = [*made["enum"], None]
+    return made
+
+
+# -- arrays; those with a schema for each place become objects -----------------------------------------------------------
 
 
 def convert_array(state: TransformState, schema: JsonDict, pointer: str, depth: int) -> Converted:
@@ -344,151 +591,7 @@ def closed_object(properties: JsonDict, required: Iterable[str] | None = None) -
     }
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Texts, numbers, booleans and null in strict form; and how any form takes null as well.
-
-MAX_LENGTH: Final = 1_000
-"""How long a text may be for a pattern to say so: patterns grow with it."""
-# By which keywords an untyped schema shows what its author had in mind.
-_SHOWN_BY: Final = {
-    "object": ("properties", "required", "additionalProperties", "patternProperties"),
-    "array": ("items", "prefixItems"),
-    "string": ("pattern", "minLength", "maxLength"),
-    "number": rules.OPENAI.keywords["number"],
-}
-
-
-def stated_types(state: TransformState, schema: JsonDict, pointer: str) -> list[str]:
-    """The types a value may have; none after a problem. An untyped schema has the type it is written for."""
-    values = listed_values(schema)
-    if "type" in schema:
-        types = as_types(schema["type"]) or []
-        if not types or not all(name in TYPES for name in types):
-            state.fail(pointer, "'type' must be one of the seven types, or a list of them")
-            return []
-    elif values is not None:
-        types = [name for name in TYPES if name != "number" or any(isinstance(value, float) for value in values)]
-    else:
-        types = [name for name, words in _SHOWN_BY.items() if any(word in schema for word in words)][:1]
-        if not types:
-            state.fail(pointer, "any value is valid here, and strict mode does not support such a schema")
-    if values is not None:
-        types = [name for name in types if any(has_type(value, name) for value in values)]
-        if not types:
-            state.fail(pointer, "no value is valid here: no listed value has the type")
-    return [name for name in dict.fromkeys(types) if name != "integer" or "number" not in types]
-
-
-def listed_values(schema: JsonDict) -> list[Any] | None:
-    """The values of ``enum`` and ``const``, each once; None if the schema has neither."""
-    values = schema.get("enum", [schema["const"]] if "const" in schema else None)
-    if not isinstance(values, list):
-        return None
-    if "const" in schema:
-        values = [value for value in values if same_json(value, schema["const"])]
-    distinct: dict[tuple[type, str], Any] = {}
-    for value in values:
-        shown = float(value) if has_type(value, "number") and abs(value) < 2**53 else value
-        distinct.setdefault((type(shown), repr(shown)), value)
-    return list(distinct.values())
-
-
-def convert_scalar(state: TransformState, schema: JsonDict, pointer: str, type: str) -> Converted:
-    """A text, a number, a boolean or null."""
-    text = DescriptionText(state, schema, pointer)
-    strict: JsonDict = {"type": type}
-    values = listed_values(schema)
-    if values is not None:
-        beside = {word: limit for word, limit in schema.items() if word not in ("enum", "const")}
-        fitting = [value for value in values if has_type(value, type) and state.fits(value, beside)]
-        if not fitting:
-            return state.fail(
-                pointer, "no value is valid here: the listed values do not satisfy the keywords next to them"
-            )
-        strict |= {"const": fitting[0]} if "const" in schema else {"enum": fitting}
-    taken = [
-        word for word in state.rules.keywords[type] if word in schema and state.rules.takes(type, word, schema[word])
-    ]
-    strict |= {word: schema[word] for word in taken}
-    served = [*rules.ANYWHERE, *taken]
-    if values is not None:
-        served += _LENGTHS  # they hold for all that is listed
-    elif type == "string" and "format" not in taken and state.rules.lengths_as_patterns:
-        lengths = _usable_lengths(schema)
-        if lengths:
-            strict["pattern"] = _length_pattern(schema, lengths)
-        for word, limit in lengths.items():
-            text.say(f"{word}: {limit}", word, "reshaped", "written as a pattern, and in the description")
-            served.append(word)
-    text.move_all_but(tuple(served))
-    return Converted(text.add_to(strict))
-
-
-_LENGTHS: Final = ("minLength", "maxLength")
-# A pattern of one character or class, again and again: the only kind that can say how often as well.
-_REPEATED: Final = re.compile(r"\^(?P<what>\[\^?[^\[\]\\]+\]|\[\\s\\S\]|\\[dwsDWS]|\.)(?P<how>[+*])\$")
-_ANY_TEXT: Final = r"^[\s\S]*$"
-
-
-def _usable_lengths(schema: JsonDict) -> dict[str, int]:
-    """How long a text may be, as far as a pattern can say it.
-
-    OpenAI has been seen to take the keywords themselves, but does not document them, and compatible servers refuse them.
-    """
-    if not _REPEATED.fullmatch(str(schema.get("pattern", _ANY_TEXT))):
-        return {}
-    given: dict[str, Any] = {word: schema.get(word) for word in _LENGTHS}
-    return {word: int(limit) for word, limit in given.items() if _is_length(limit)}
-
-
-def _is_length(limit: Any) -> bool:
-    return has_type(limit, "integer") and 0 <= limit <= MAX_LENGTH
-
-
-def _length_pattern(schema: JsonDict, lengths: dict[str, int]) -> str:
-    repeated = _REPEATED.fullmatch(schema.get("pattern", _ANY_TEXT))
-    assert repeated is not None
-    fewest = max(lengths.get("minLength", 0), 1 if repeated["how"] == "+" else 0)
-    return f"^{repeated['what']}{{{fewest},{lengths.get('maxLength', '')}}}$"
-
-
-def nullable(strict: JsonDict) -> JsonDict:
-    """The same form, or null.
-
-    >>> nullable({"type": "string", "enum": ["a"]})
-    {'type': ['string', 'null'], 'enum': ['a', None]}
-    """
-    if "anyOf" in strict:
-        takes_null = any(branch.get("type") in ("null", ["null"]) for branch in strict["anyOf"])
-        return strict if takes_null else {**strict, "anyOf": [*strict["anyOf"], {"type": "null"}]}
-    type = strict.get("type")
-    if "$ref" in strict or type in ("object", "array"):
-        spoken: JsonDict = {word: strict[word] for word in rules.ANNOTATIONS if word in strict}
-        bare = {word: value for word, value in strict.items() if word not in spoken}
-        return {"anyOf": [bare, {"type": "null"}], **spoken}
-    if type == "null" or isinstance(type, list):
-        return strict
-    made: JsonDict = {**strict, "type": [type, "null"]}
-    if "const" in made:
-        made = {("enum" if word == "const" else word): value for word, value in made.items()}
-        made["enum"] = [strict["const"]]
-    if "enum" in made:
-        made["enum"] = [*made["enum"], None]
-    return made
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# Objects in strict form: closed, every property required where the provider wants that; maps become lists of pairs.
-
-_SERVED: Final = (*rules.ANYWHERE, *rules.OPENAI.keywords["object"], "unevaluatedProperties", "patternProperties")
-_KEY_WORDS: Final = frozenset({"type", "pattern", "format", "enum", "const", "minLength", "maxLength"})
-_OPEN: Final = "properties of any name and any value are allowed, and strict mode supports only named ones"
-
-
-def is_map(schema: JsonDict) -> bool:
-    """Whether properties may be given whose names the schema does not know, but whose values it describes."""
-    extra = schema.get("additionalProperties")
-    return (isinstance(extra, dict) and has_assertions(extra)) or bool(schema.get("patternProperties"))
+# -- objects and maps ----------------------------------------------------------------------------------------------------
 
 
 def convert_object(state: TransformState, schema: JsonDict, pointer: str, depth: int) -> Converted:
@@ -509,6 +612,12 @@ def convert_object(state: TransformState, schema: JsonDict, pointer: str, depth:
     elif not names and pointer:  # arguments without properties are those of a tool that takes none
         return state.fail(pointer, _OPEN)
     return _convert_members(state, schema, pointer, depth)
+
+
+def is_map(schema: JsonDict) -> bool:
+    """Whether properties may be given whose names the schema does not know, but whose values it describes."""
+    extra = schema.get("additionalProperties")
+    return (isinstance(extra, dict) and has_assertions(extra)) or bool(schema.get("patternProperties"))
 
 
 def _convert_members(state: TransformState, schema: JsonDict, pointer: str, depth: int) -> Converted:
@@ -634,11 +743,7 @@ def _convert_map(
     return Converted(text.add_to({"type": "array", "items": pairs, **limits}), Pairs(inner.plan))
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# One of several forms in strict form: ``anyOf``, ``oneOf``, and schemas of more than one type.
-
-# More forms than this are not compared with each other.
-_MAX_COMPARED: Final = 40
+# -- one of several forms ------------------------------------------------------------------------------------------------
 
 
 def convert_types(state: TransformState, schema: JsonDict, types: list[str], pointer: str, depth: int) -> Converted:
@@ -787,116 +892,3 @@ def _forms_apart(one: JsonDict, other: JsonDict) -> bool:
     differ = any(a is not None and b is not None and are_disjoint(a, b) for a, b in shared)
     # What one form requires, the other has no place for.
     return bool(given - (mine.keys() & theirs.keys())) or differ
-
-
-WRAPPER: Final = "arguments"
-# Conditions between values, which strict mode cannot express.
-_UNSERVED: Final = (
-    "not", "if", "then", "else", "dependentRequired", "dependentSchemas", "dependencies", "$dynamicRef", "$recursiveRef",
-)  # fmt: skip
-
-
-def to_strict(schema: Mapping[str, object], rules: StrictRules = OPENAI) -> StrictReceipt:
-    """The receipt for a tool's parameters in the strict mode of one provider; the same for the same schema.
-
-    >>> receipt = to_strict({"type": "object", "properties": {"a": {"type": "integer"}}})
-    >>> receipt.schema["properties"]["a"], receipt.decode({"a": None})
-    ({'type': ['integer', 'null']}, {})
-    >>> to_strict({"type": "object", "properties": {"a": {}}}).problems[0].pointer
-    '/properties/a'
-    """
-    root = dict(schema)
-    if not rules.asks_for_defaults and not check_strict(root, rules):
-        return StrictReceipt(root)
-    try:
-        receipt = _transform(root, rules)
-    except TransformTooLarge as error:
-        return StrictReceipt(root, (Problem("", str(error)),))
-    if receipt.is_strict or rules.max_optional is None or rules.asks_for_defaults:
-        return receipt
-    leaner = to_strict(root, rules.leaner())
-    return leaner if leaner.is_strict else receipt
-
-
-def _transform(root: JsonDict, rules: StrictRules) -> StrictReceipt:
-    stays = not is_map(root) and not root.keys() & {"anyOf", "oneOf", "allOf", "$ref"}
-    state = TransformState(root, stays, _convert, rules)
-    strict, plan = state.convert(_as_object(root, state), "", 0)
-    if strict.get("type") != "object":
-        strict, plan = closed_object({WRAPPER: strict}), Wrapped(WRAPPER, plan)
-        state.note("", "type", "reshaped", f"requested as the property {WRAPPER!r}: the root must be a plain object")
-    made = state.convert_definitions()
-    if not rules.recursive:
-        state.refuse_recursion()
-    if made:
-        strict = {**strict, "$defs": {name: definition.schema for name, definition in made.items()}}
-    plans = {"#": plan, **{name: definition.plan for name, definition in made.items()}}
-    check_choices(state, strict, plans)
-    problems = tuple(state.problems) or tuple(
-        Problem("", f"{why} (in the strict form, at {pointer!r})" if pointer else why)
-        for pointer, why in check_strict(strict, rules)
-    )
-    if problems:
-        return StrictReceipt(root, problems, tuple(state.notes))
-    return StrictReceipt(strict, (), tuple(state.notes), plan, plans)
-
-
-def _as_object(root: JsonDict, state: TransformState) -> Any:
-    """The root as an object, as arguments are, whatever else it allows; merged here, so that an object stays one."""
-    try:
-        whole = state.flatten(root)
-    except NotMergeable:
-        return root  # reported where it is met
-    types = whole.get("type", "object") if whole is not False else ()
-    if "object" not in (types if isinstance(types, list | tuple) else [types]):
-        state.fail("", "the arguments are an object, but the schema accepts no object")
-    return {**(whole or {}), "type": "object"}
-
-
-def _convert(state: TransformState, schema: Any, pointer: str, depth: int) -> Converted:
-    if schema is False:
-        return state.fail(pointer, "no value is valid here")
-    if schema is True or (isinstance(schema, dict) and not has_assertions(schema)):
-        return state.fail(pointer, "any value is valid here, and strict mode does not support such a schema")
-    if not isinstance(schema, dict):
-        return state.fail(pointer, "is not a schema")
-    schema = state.references.without_ignored(schema)
-    if "$ref" in schema or "allOf" in schema:
-        try:
-            if ASSERTIONS.intersection(schema) == {"$ref"}:
-                return _convert_reference(state, schema, pointer)
-            whole = state.flatten(schema)
-        except NotMergeable as error:
-            return state.fail(pointer, str(error))
-        return state.convert(whole, pointer, depth + 1)
-    unserved = [word for word in _UNSERVED if word in schema]
-    for word in unserved:
-        state.fail(join_pointer(pointer, word), f"strict mode does not support {word!r}")
-    if unserved:
-        return FAILED
-    if "anyOf" in schema or "oneOf" in schema:
-        return convert_union(state, schema, pointer, depth)
-    return _convert_typed(state, schema, pointer, depth)
-
-
-def _convert_reference(state: TransformState, schema: JsonDict, pointer: str) -> Converted:
-    made = state.refer_to_definition(schema["$ref"])
-    text = DescriptionText(state, schema, pointer)
-    text.move_all_but(("$ref", *ANNOTATIONS))
-    return Converted(text.add_to(made.schema), made.plan)
-
-
-def _convert_typed(state: TransformState, schema: JsonDict, pointer: str, depth: int) -> Converted:
-    types = stated_types(state, schema, pointer)
-    named = [name for name in types if name != "null"]
-    if len(named) > 1:
-        return convert_types(state, schema, types, pointer, depth)
-    if not named:
-        return convert_scalar(state, schema, pointer, "null") if types else FAILED
-    if named == ["object"]:
-        made = convert_object(state, schema, pointer, depth)
-    elif named == ["array"]:
-        made = convert_array(state, schema, pointer, depth)
-    else:
-        made = convert_scalar(state, schema, pointer, named[0])
-    return Converted(nullable(made.schema), made.plan) if "null" in types and made is not FAILED else made

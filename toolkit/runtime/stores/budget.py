@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from operator import is_
 from typing import Final, NamedTuple
 
 from pydantic_core import to_json
@@ -153,29 +154,50 @@ def fit_history(
     :param window: the size of the model's window in tokens.
     :param count: counts the tokens of a text.
     """
-    budget = history_budget(window)
-    fitted = list(messages)
-    waiting: deque[_Trimmable] = deque()
-    newest: list[_Trimmable] = []
-    total = savings = 0
-    for index, message in enumerate(messages):
+    return FittedHistory(window, count).fit(messages)
+
+
+class FittedHistory:
+    """``fit_history`` for a conversation that grows: counts the tokens of what is new, unless earlier messages changed."""
+
+    def __init__(self, window: int, count: Callable[[str], int] = tokens) -> None:
+        self._budget: Final = history_budget(window)
+        self._count: Final = count
+        self._start()
+
+    def _start(self) -> None:
+        self._read: list[ChatMessage] = []
+        self._fitted: list[ChatMessage] = []
+        self._waiting: deque[_Trimmable] = deque()
+        self._newest: list[_Trimmable] = []
+        self._total = self._savings = 0
+
+    def fit(self, messages: Sequence[ChatMessage]) -> list[ChatMessage]:
+        if len(messages) < len(self._read) or not all(map(is_, messages, self._read)):
+            self._start()
+        for message in messages[len(self._read) :]:
+            self._add(message)
+        return list(self._fitted)
+
+    def _add(self, message: ChatMessage) -> None:
+        self._read.append(message)
+        self._fitted.append(message)
         if not is_tool_result(message):
-            waiting += newest
-            savings += sum(item.saving for item in newest)
-            newest.clear()
-            continue
-        size = _size(message.result, count)
-        total += size
-        item = _trimmable(index, message, size, count)
+            self._waiting += self._newest
+            self._savings += sum(item.saving for item in self._newest)
+            self._newest.clear()
+            return
+        size = _size(message.result, self._count)
+        self._total += size
+        item = _trimmable(len(self._read) - 1, message, size, self._count)
         if item is not None:
-            newest.append(item)
-        if total > budget and 4 * savings >= budget:
-            while waiting and 2 * total > budget:
-                oldest = waiting.popleft()
-                fitted[oldest.at] = oldest.message
-                total -= oldest.saving
-                savings -= oldest.saving
-    return fitted
+            self._newest.append(item)
+        if self._total > self._budget and 4 * self._savings >= self._budget:
+            while self._waiting and 2 * self._total > self._budget:
+                oldest = self._waiting.popleft()
+                self._fitted[oldest.at] = oldest.message
+                self._total -= oldest.saving
+                self._savings -= oldest.saving
 
 
 def _trimmable(at: int, message: ToolResultMessage, size: int, count: Callable[[str], int]) -> _Trimmable | None:
