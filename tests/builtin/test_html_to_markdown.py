@@ -460,6 +460,7 @@ def work(action: Callable[[], object]) -> int:
     return count
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("write", [to_markdown, to_html])
 @pytest.mark.parametrize("case", HOSTILE)
 @pytest.mark.slow
@@ -472,6 +473,7 @@ def test_twice_the_page_is_at_most_twice_the_work(case: str, write: Callable[...
     assert large <= 2.05 * small + 1000, "what is nested needs some depth before it costs the same each time"
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("case", HOSTILE)
 @pytest.mark.slow
 def test_a_large_hostile_page_comes_to_an_end(case: str) -> None:

@@ -103,6 +103,7 @@ ROWS: list[Lists] = [
 ]  # fmt: skip
 
 
+@pytest.mark.sample
 @needs_git
 @pytest.mark.parametrize("lists", ROWS, ids=repr)
 @pytest.mark.slow

@@ -72,6 +72,7 @@ def hostile_tool(text: str) -> dict[str, Any]:
     }
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("text", TEXTS, ids=ascii)
 @pytest.mark.slow
 def test_text_stays_text(tmp_path: Path, text: str) -> None:

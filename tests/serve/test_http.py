@@ -267,6 +267,7 @@ WRONG = {
 }
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("row", WRONG)
 def test_a_wrong_set_up_stops_before_anything_is_served(tmp_path: Path, folder: Path, row: str) -> None:
     options, says = WRONG[row]
@@ -279,6 +280,7 @@ def test_a_wrong_set_up_stops_before_anything_is_served(tmp_path: Path, folder: 
     assert (done.returncode, done.stdout) == (2, "") and says in done.stderr
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize(
     ("options", "says"),
     [

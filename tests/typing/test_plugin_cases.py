@@ -35,6 +35,7 @@ def plugged(tmp_path_factory: pytest.TempPathFactory) -> Report:
     return mypy_with_plugin([Path(shutil.copy(case, folder)) for case in ALL], folder)
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("case", ALL, ids=lambda case: case.stem)
 def test_plugin_and_overloads_agree_on_every_line(plain: Report, plugged: Report, case: Path) -> None:
     first = first_lines_of_calls(case)

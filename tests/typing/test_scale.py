@@ -94,6 +94,7 @@ def project(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return made
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize(
     "project",
     [0, 1, pytest.param(18, marks=pytest.mark.whole), MANY],

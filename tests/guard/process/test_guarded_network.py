@@ -401,6 +401,7 @@ held[0].recv(1)
 """
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("end", [end_by_timeout, end_by_caller, end_by_closing_the_guard])
 def test_the_proxy_ends_with_its_command(guard: ProcessGuard, end: Callable[[ProcessGuard, str], None]) -> None:
     end(guard, HOLD)

@@ -115,6 +115,7 @@ def test_output_is_heard_as_it_comes(guard: ProcessGuard) -> None:
     assert sorted(heard) == [("stderr", b"two\n"), ("stdout", b"one\n")]
 
 
+@pytest.mark.every_tier
 def test_80_only_three_descriptors(guard: ProcessGuard, workspace: Path) -> None:
     code = "import os; print(sorted(fd for fd in range(1000) if os.path.exists(f'/proc/self/fd/{fd}')))"
     number = os.open(workspace, os.O_RDONLY)
@@ -127,6 +128,7 @@ def test_80_only_three_descriptors(guard: ProcessGuard, workspace: Path) -> None
         os.close(number)
 
 
+@pytest.mark.every_tier
 def test_78_no_variable_is_inherited(guard: ProcessGuard, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("API_KEY", "CLIENT_SECRET", "GITHUB_TOKEN", "DB_PASSWORD", "AWS_CREDENTIALS", "HARMLESS_NAME"):
         monkeypatch.setenv(name, "inherited-value")
@@ -315,6 +317,7 @@ def test_102_no_controlling_terminal(guard: ProcessGuard) -> None:
     assert succeeded(guard.run([sys.executable, "-c", code])) == "none\n"
 
 
+@pytest.mark.every_tier
 def test_102_a_terminal_cannot_be_fed(guard: ProcessGuard) -> None:
     code = "import fcntl, sys\ntry: fcntl.ioctl(1, 0x5412, b'x')\nexcept OSError as error: print(error.errno)"
     refused, no_terminal = "1\n", "25\n"
@@ -403,6 +406,7 @@ def refused(result: ProcessResult) -> bool:
     return result.exit_code not in (0, None)
 
 
+@pytest.mark.every_tier
 @pytest.mark.parametrize("way", SANDBOXED)
 def test_read_only_holds_for_commands(workspace: Path, way: Way) -> None:
     (workspace / "f").write_text("kept")
@@ -415,6 +419,7 @@ def test_read_only_holds_for_commands(workspace: Path, way: Way) -> None:
         succeeded(guard.shell("echo x > f"))
 
 
+@pytest.mark.every_tier
 @pytest.mark.parametrize("way", SANDBOXED)
 def test_other_roots_are_read_or_written_as_given(tmp_path: Path, workspace: Path, way: Way) -> None:
     for name in ("readable", "writable", "neither"):
@@ -429,6 +434,7 @@ def test_other_roots_are_read_or_written_as_given(tmp_path: Path, workspace: Pat
         assert refused(guard.read_only().run(["touch", f"{tmp_path}/writable/more"]))
 
 
+@pytest.mark.every_tier
 def test_home_and_tmp_are_private_and_not_in_the_workspace(guard: ProcessGuard, workspace: Path) -> None:
     home, tmp = succeeded(guard.shell("touch ~/f $TMPDIR/g && echo $HOME && echo $TMPDIR")).splitlines()
     assert not home.startswith(str(workspace)) and home != str(Path.home())
