@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from xdist.remote import Producer
     from xdist.scheduler import LoadScopeScheduling
 
-# Test runs must be repeatable: property tests use the same examples each time, and new ones under `make test-all`.
-# Their duration is not tested.
-settings.register_profile("same", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# Test runs must be repeatable: property tests use the same examples each time, and new ones under `make test-all`
+# (see tests/examples.py). Their duration is not tested.
+SAME = settings(max_examples=40, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("same", SAME)
 settings.load_profile("same")
 
 
