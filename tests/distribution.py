@@ -12,9 +12,12 @@ from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
 LONGEST = (
-    "tests/docs/test_pages.py",
-    "wheel",
+    "pages",
     "scale",
+    "typing",
+    "wheel",
+    "ray",
+    "browser",
     "serve-conformance",
     "tests/packs/test_mcp_endings.py",
     "tests/guard/process/",
@@ -25,7 +28,6 @@ LONGEST = (
     "tests/codegen/",
     "tests/typing/",
     "tests/guard/review/",
-    "tests/playground/browser/",
 )
 """Files, folders and groups that begin first: half a minute of tests that begins last keeps one process busy alone."""
 

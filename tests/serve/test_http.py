@@ -211,7 +211,7 @@ def test_on_every_address_it_says_how_names_are_given(folder: Path) -> None:
         assert "give it with --allow-host NAME:" in said
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.whole)])
 def test_a_stop_ends_calls_and_commands_and_says_so(folder: Path, number: int) -> None:
     with serving("--workspace", str(folder), "--preset", "full") as server:
 

@@ -292,13 +292,14 @@ print(json.dumps(ended))
 """
 
 
+@pytest.mark.whole
 @nobody.only_root
 @pytest.mark.parametrize(
     ("sandbox", "carrier"),
     [
         ("full", "own"),
-        pytest.param("full", "bubblewrap", marks=pytest.mark.whole),
-        pytest.param("reduced", "auto", marks=pytest.mark.whole),
+        ("full", "bubblewrap"),
+        ("reduced", "auto"),
     ],
 )
 def test_the_limits_as_another_user(sandbox: str, carrier: str) -> None:

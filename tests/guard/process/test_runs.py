@@ -349,6 +349,7 @@ def test_venv_and_pytest_in_it(workspace: Path, way: Way) -> None:
         assert "1 passed" in succeeded(guard.run(["env/bin/python", *PYTEST], timeout=WATCHDOG))
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("way", FULL)
 def test_a_venv_with_pip(workspace: Path, way: Way) -> None:
     """The standard library brings pip along, so this needs no network."""
@@ -359,6 +360,7 @@ def test_a_venv_with_pip(workspace: Path, way: Way) -> None:
         assert succeeded(guard.run(["env/bin/pip", "--version"], timeout=WATCHDOG)).startswith("pip ")
 
 
+@pytest.mark.whole
 def test_pytest(guard: ProcessGuard, workspace: Path) -> None:
     (workspace / "test_it.py").write_text("def test_it(tmp_path):\n    (tmp_path / 'f').write_text('x')\n")
     assert "1 passed" in succeeded(guard.run([sys.executable, *PYTEST, "test_it.py"], timeout=WATCHDOG))
