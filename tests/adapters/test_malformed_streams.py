@@ -23,6 +23,7 @@ SAMPLE: Final = 60
 ALL: Final = 3000
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("adapter", ADAPTERS)
 def test_a_wrong_type_in_a_stream_is_one_error_and_nothing_else_is_lost(
     adapter: str, corpus: Path, everything: bool

@@ -85,6 +85,7 @@ def test_halves_of_a_character_in_a_stream(adapter: str, texts: Texts, expected:
     check_it_can_be_sent(adapter, result)
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("adapter", ADAPTERS)
 @pytest.mark.parametrize("text", [FIRST, LONE, f"f{LONE}"])
 @pytest.mark.parametrize("key", ["id", "name"])

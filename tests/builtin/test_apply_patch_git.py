@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.builtin.patches import files_in, outcome, write
 from tests.builtin.workspace import toolkit_for
+from tests.examples import tries
 from toolkit import ToolFailed
 from toolkit.generated import Toolkit
 
@@ -270,7 +271,7 @@ OPTIONS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@tries(60)
 @given(trees=two_trees(), options=OPTIONS)
 @pytest.mark.slow
 def test_what_git_writes_leads_to_the_tree_it_was_made_from(

@@ -6,11 +6,12 @@ import difflib
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builtin.patches import add, delete, envelope, files_in, outcome, update, write
 from tests.builtin.workspace import toolkit_for
+from tests.examples import tries
 from toolkit import ToolFailed, ToolkitError
 
 # There and back again
@@ -47,7 +48,7 @@ def rows_between(old: list[str], new: list[str], context: int) -> list[str]:
     return rows
 
 
-@settings(max_examples=150, deadline=None)
+@tries(150)
 @given(
     versions=two_versions(), context=st.integers(1, 3), end=st.sampled_from(["\n", "\r\n", "\r"]), mark=st.booleans()
 )
@@ -76,7 +77,7 @@ LINES = st.binary(min_size=1, max_size=6).filter(lambda line: not set(line) & se
 ENDS = st.sampled_from([b"\n", b"\r\n", b"\r"])
 
 
-@settings(max_examples=150, deadline=None)
+@tries(150)
 @given(
     before=st.lists(st.tuples(LINES, ENDS), max_size=8),
     behind=st.lists(st.tuples(LINES, ENDS), max_size=8),
@@ -151,7 +152,7 @@ PATCHES = st.one_of(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@tries(400)
 @given(patch=PATCHES, dry_run=st.booleans())
 @pytest.mark.slow
 def test_no_patch_leaves_the_workspace_or_fails_unexpectedly(

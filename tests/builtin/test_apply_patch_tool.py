@@ -596,6 +596,7 @@ def test_a_hundred_thousand_hunks_are_applied(tmp_path: Path) -> None:
     assert files_in(tmp_path)["f"] == "".join(f"{number}\n" for number in range(count)).encode()
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize(
     ("files", "patch", "found"),
     [

@@ -118,6 +118,7 @@ def title(row: object) -> str:
     return f"{row.number}-{row.name}" if isinstance(row, Attack) else str(row)
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("tool", RUNS)
 @pytest.mark.parametrize("row", [*ATTACKS, *(AS_ROOT if os.geteuid() == 0 else [])], ids=title)
 def test_an_attack_goes_through_only_without_a_sandbox(world: World, row: Attack, tool: str) -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import tries
 from toolkit.builtin.shell.output import STREAMS, OutputCollector, OutputEscaper, Stream, shorten
 from toolkit.visible import drop_hidden, escape_hidden
 
@@ -49,7 +50,7 @@ odd_bytes = st.lists(
 ).map(b"".join)  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@tries(300)
 @given(data=odd_bytes, cuts=st.lists(st.integers(0, 40)))
 def test_88_text_does_not_depend_on_how_it_came(data: bytes, cuts: list[int]) -> None:
     places = [0, *sorted(cuts), len(data)]
@@ -60,7 +61,7 @@ def test_88_text_does_not_depend_on_how_it_came(data: bytes, cuts: list[int]) ->
     assert hidden.isdisjoint({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
-@settings(max_examples=300, deadline=None)
+@tries(300)
 @given(text=st.text(st.characters(exclude_categories=["C", "Zl", "Zp"])))
 def test_text_that_can_be_seen_stays_as_it_is(text: str) -> None:
     assert escaped(text.encode()) == text
@@ -84,7 +85,7 @@ class Kept:
 pieces = st.lists(st.tuples(st.sampled_from(STREAMS), st.text("abé漢\n", min_size=1, max_size=12)), max_size=20)
 
 
-@settings(max_examples=500, deadline=None)
+@tries(500)
 @given(pieces=pieces, limit=st.integers(1, 40))
 def test_87_keeps_both_ends_and_gives_the_whole_away(pieces: list[tuple[Stream, str]], limit: int) -> None:
     kept, told = Kept(), dict.fromkeys(STREAMS, "")

@@ -7,9 +7,10 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import tries
 from toolkit.builtin.text.diff import MAX_LINE_CHARACTERS, binary_diff, unified_diff, visible_diff
 from toolkit.builtin.text.similar import MAX_LINES, line_changes
 
@@ -63,7 +64,7 @@ lines = st.lists(st.sampled_from(["a\n", "b\n", "c\r\n", "\n", "long line\n", "}
 texts = st.builds(lambda rows, tail: "".join(rows) + tail, lines, st.sampled_from(["", "end", "a"]))
 
 
-@settings(max_examples=150, deadline=None)
+@tries(150)
 @given(old=texts, new=texts)
 @pytest.mark.slow
 def test_turns_one_text_into_the_other_when_git_applies_it(
@@ -83,7 +84,7 @@ def test_turns_one_text_into_the_other_when_git_applies_it(
     assert file.read_bytes() == new.encode()
 
 
-@settings(max_examples=300, deadline=None)
+@tries(300)
 @given(old=st.lists(st.sampled_from("abcde")), new=st.lists(st.sampled_from("abcde")))
 @pytest.mark.slow
 def test_changes_rebuild_the_new_lines_and_never_touch(old: list[str], new: list[str]) -> None:

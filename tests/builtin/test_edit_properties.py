@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.builtin.workspace import toolkit_for
+from tests.examples import tries
 from toolkit import InvalidArguments, ToolFailed
 from toolkit.generated import Toolkit
 
@@ -45,7 +46,7 @@ def plain(data: bytes) -> str:
     return data.decode(errors="surrogateescape").replace("\r\n", "\n")
 
 
-@settings(max_examples=120, deadline=None)
+@tries(120)
 @given(data=st.data(), end=line_ends, old=texts, new=texts)
 @pytest.mark.slow
 def test_an_edit_and_its_inverse_give_the_original_bytes(data: st.DataObject, end: bytes, old: str, new: str) -> None:
@@ -116,7 +117,7 @@ def cases(draw: st.DrawFn) -> Case:
     return Case(mode, before, lines, behind, given_indents)
 
 
-@settings(max_examples=200, deadline=None)
+@tries(200)
 @given(case=cases(), act=st.sampled_from(["replace", "insert", "delete"]), with_end=st.booleans(), data=st.data())
 @pytest.mark.slow
 def test_only_the_line_that_was_changed_is_changed(case: Case, act: str, with_end: bool, data: st.DataObject) -> None:
@@ -147,7 +148,7 @@ def test_only_the_line_that_was_changed_is_changed(case: Case, act: str, with_en
         assert output.replacements == 1
 
 
-@settings(max_examples=150, deadline=None)
+@tries(150)
 @given(original=files(), old=texts, new=texts, replace_all=st.booleans(), exact=st.booleans())
 @pytest.mark.slow
 def test_any_edit_either_changes_the_file_as_it_says_or_not_at_all(

@@ -601,6 +601,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("case", HOSTILE)
 @pytest.mark.slow
 def test_looks_in_vain_within_bounds(edit: Edits, case: str) -> None:

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.builtin import ripgrep
 from tests.builtin.ripgrep import needs_ripgrep
 from tests.builtin.snapshots import Snapshots
 from tests.builtin.workspace import as_somebody_else, make, make_socket, toolkit_for
+from tests.examples import tries
 from toolkit import InvalidArguments, Rule, SandboxViolation, ToolFailed, ToolkitError
 from toolkit.generated import GlobArgs, SecurityPolicy, Toolkit, ToolkitContext, create_agent_toolkit
 
@@ -312,7 +313,7 @@ globs = st.lists(parts, min_size=1, max_size=4).map("/".join)
 
 
 @needs_ripgrep
-@settings(max_examples=200, deadline=None)
+@tries(200)
 @given(tree=trees, pattern=globs)
 @example(tree=["a/b", "a.py", "a/a.py"], pattern="**/a.py")
 @example(tree=["a/b/a/b"], pattern="a/**/b")

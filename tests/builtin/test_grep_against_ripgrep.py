@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.builtin import ripgrep
 from tests.builtin.ripgrep import Found, needs_ripgrep
 from tests.builtin.workspace import make, toolkit_for
+from tests.examples import tries
 from toolkit import ToolFailed
 from toolkit.generated import GrepOutput
 
@@ -123,7 +124,7 @@ contents = st.one_of(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@tries(200)
 @given(
     pattern=patterns,
     contents=st.lists(contents, min_size=1, max_size=4),
@@ -248,7 +249,7 @@ def paths_found(output: GrepOutput) -> set[str]:
     return {match.path for match in output.matches}
 
 
-@settings(max_examples=200, deadline=None)
+@tries(200)
 @given(
     tree=trees,
     at_root=lists | st.none(),

@@ -8,9 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.examples import tries
 from toolkit.builtin.web.html import BLOCKS, FORMATS, MAX_OPEN, VOID, BaseUrl, End, Page, Start, Tag, to_html, tokens
 from toolkit.builtin.web.markdown import MAX_INDENTED, to_markdown, to_text
 
@@ -335,7 +336,7 @@ TAGS = st.builds(written_tag, st.sampled_from(NAMES), st.sampled_from(ATTRIBUTES
 PAGES = st.lists(st.one_of(TAGS, TAGS, st.sampled_from(WORDS), st.text(max_size=5)), max_size=40).map("".join)
 
 
-@settings(max_examples=200, deadline=None)
+@tries(200)
 @given(page=PAGES, is_xml=st.booleans())
 @pytest.mark.slow
 def test_events_are_balanced_and_formats_stand_in_blocks(page: str, is_xml: bool) -> None:
@@ -356,7 +357,7 @@ def test_events_are_balanced_and_formats_stand_in_blocks(page: str, is_xml: bool
     assert open_names == []
 
 
-@settings(max_examples=200, deadline=None)
+@tries(200)
 @given(page=PAGES, is_xml=st.booleans())
 @example(page="<li><caption><li>a", is_xml=False)
 @example(page="<p><td><p>a</td>b", is_xml=False)
@@ -367,7 +368,7 @@ def test_cleaning_twice_is_cleaning_once(page: str, is_xml: bool) -> None:
     assert not re.search(r"<(script|style|svg|template)|\bon\w+=|javascript:|<!--", clean)
 
 
-@settings(max_examples=100, deadline=None)
+@tries(100)
 @given(page=PAGES, room=st.integers(0, 80))
 def test_every_page_can_be_written_in_any_room(page: str, room: int) -> None:
     for write in (to_markdown, to_text, to_html):
@@ -377,7 +378,7 @@ def test_every_page_can_be_written_in_any_room(page: str, room: int) -> None:
         assert not set(whole) & set("\x00\x1b\u202e\u200b\r")
 
 
-@settings(max_examples=100, deadline=None)
+@tries(100)
 @given(page=PAGES)
 def test_no_word_is_lost_on_the_way_to_text(page: str) -> None:
     """The letters of the text are those of the events, in their order; only marks come in between."""
@@ -460,6 +461,7 @@ def work(action: Callable[[], object]) -> int:
     return count
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("write", [to_markdown, to_html])
 @pytest.mark.parametrize("case", HOSTILE)
 @pytest.mark.slow
@@ -472,6 +474,7 @@ def test_twice_the_page_is_at_most_twice_the_work(case: str, write: Callable[...
     assert large <= 2.05 * small + 1000, "what is nested needs some depth before it costs the same each time"
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("case", HOSTILE)
 @pytest.mark.slow
 def test_a_large_hostile_page_comes_to_an_end(case: str) -> None:

@@ -9,10 +9,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.builtin.workspace import make, nodes, toolkit_for
+from tests.examples import tries
 from toolkit.builtin.search.ignored import Patterns
 from toolkit.guard.files.path import display
 
@@ -103,6 +104,7 @@ ROWS: list[Lists] = [
 ]  # fmt: skip
 
 
+@pytest.mark.sample
 @needs_git
 @pytest.mark.parametrize("lists", ROWS, ids=repr)
 @pytest.mark.slow
@@ -147,7 +149,7 @@ contents = st.lists(patterns, min_size=1, max_size=5).map(lambda lines: "\n".joi
 
 
 @needs_git
-@settings(max_examples=300, deadline=None)
+@tries(300)
 @given(paths=paths, at_root=contents, in_a=contents | st.none(), in_ab=contents | st.none())
 @example(paths=["a/b/a"], at_root=b"a/**", in_a=b"!b", in_ab=None)
 @pytest.mark.slow

@@ -5,10 +5,11 @@ import resource
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builtin.workspace import as_somebody_else, make, make_socket, toolkit_for
+from tests.examples import tries
 from toolkit import InvalidArguments, SandboxViolation, ToolFailed, ToolkitError
 from toolkit.generated import ListArgs, ListOutput, Toolkit
 
@@ -91,7 +92,7 @@ names = st.sampled_from(["a", "b", "a-", "a.b", "a0", "é", ".h"])
 trees = st.lists(st.lists(names, min_size=1, max_size=4), max_size=12)
 
 
-@settings(max_examples=60, deadline=None)
+@tries(60)
 @given(tree=trees, limit=st.integers(1, 20))
 @pytest.mark.slow
 def test_the_first_entries_are_those_of_the_whole_list(

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 
 from tests.builtin.snapshots import Snapshots
+from tests.examples import tries
 from tests.runtime.cache.reading import UNKNOWN
 from toolkit import CancelSignal, ContentBlock, FileOutputCache, InvalidArguments, ToolCancelled, ToolFailed
 from toolkit.generated import (
@@ -83,7 +84,7 @@ def test_reads_numbered_lines_and_says_where_to_go_on(
 rows = st.sampled_from(["", "x" * 30, "é" * 1500, "\x1b\u202e" * 400, "\U0001f600" * 3000, "z" * 1_000_000, "\r"])
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@tries(40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(lines=st.lists(rows, max_size=60), limit=st.sampled_from([1, 7, 2000]))
 @example(lines=["\U000e0041" * 3000] * 5, limit=2000)
 @example(lines=["short"] * 5000, limit=10_000)

@@ -11,11 +11,12 @@ import threading
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builtin.snapshots import Snapshots
 from tests.builtin.workspace import as_somebody_else, make, make_socket, toolkit_for
+from tests.examples import tries
 from toolkit import CancelSignal, InvalidArguments, SandboxViolation, ToolFailed, ToolkitError
 from toolkit.generated import ReadFileArgs, Toolkit
 
@@ -143,7 +144,7 @@ def test_reads_characters_and_line_ends_that_straddle_chunks(tmp_path: Path, too
 text_files = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]) | st.sampled_from("\n\r\t"))
 
 
-@settings(max_examples=200, deadline=None)
+@tries(200)
 @given(text=text_files, max_lines=st.integers(1, 4), max_bytes=st.integers(64, 90))
 @pytest.mark.slow
 def test_slices_joined_are_the_whole_file(text: str, max_lines: int, max_bytes: int) -> None:
@@ -165,7 +166,7 @@ def test_slices_joined_are_the_whole_file(text: str, max_lines: int, max_bytes: 
     assert joined == text.removeprefix("\ufeff")
 
 
-@settings(max_examples=200, deadline=None)
+@tries(200)
 @given(data=st.binary(max_size=300), max_bytes=st.integers(1, 300))
 @pytest.mark.slow
 def test_any_bytes_give_defined_text_or_a_failure(data: bytes, max_bytes: int) -> None:

@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.builtin.test_grep_against_ripgrep import patterns, texts
+from tests.examples import tries
 from toolkit import ToolFailed
 from toolkit.builtin.search.lines import BLOCK, LONG_LINE, Search, split_blocks
 from toolkit.builtin.search.regex import compile, read_facts
@@ -22,7 +23,7 @@ def lines_of(text: bytes) -> list[str]:
     return rows[: len(rows) - (rows[-1] == "")]
 
 
-@settings(max_examples=500, deadline=None)
+@tries(500)
 @given(pattern=patterns, text=texts, regex=st.booleans(), ignore_case=st.booleans())
 @example(pattern="b+*c", text=b"c\nbc\n", regex=True, ignore_case=False)
 @example(pattern="ab{0}c", text=b"ac\n", regex=True, ignore_case=False)
@@ -112,7 +113,7 @@ long_texts = st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@tries(60)
 @given(
     text=long_texts,
     sizes=st.lists(st.sampled_from([1000, 65_536, BLOCK, BLOCK + 1, 1_000_000]), max_size=3),

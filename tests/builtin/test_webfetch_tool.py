@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from tests.builtin.site import INSIDE, Answer, Site, running_site, toolkit_on_the_web
 from tests.builtin.snapshots import Snapshots
+from tests.examples import tries
 from toolkit import (
     ApprovalRequest,
     Approve,
@@ -590,7 +591,7 @@ TYPES = st.sampled_from(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@tries(150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(body=BODIES, content_type=TYPES, form=st.sampled_from(["markdown", "text", "html"]), size=st.integers(1, 300))
 @pytest.mark.slow
 def test_every_answer_has_a_defined_outcome(

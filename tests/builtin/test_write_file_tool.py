@@ -8,11 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builtin.snapshots import Snapshots
 from tests.builtin.workspace import Meanwhile, make, make_socket, toolkit_for
+from tests.examples import tries
 from toolkit import (
     ApprovalRequest,
     Approve,
@@ -80,7 +81,7 @@ def test_writes_exactly_what_is_given(tmp_path: Path, toolkit: Toolkit, old: byt
     assert os.listdir(tmp_path) == ["a.txt"]
 
 
-@settings(max_examples=60, deadline=None)
+@tries(60)
 @given(contents=st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=1, max_size=4))
 @pytest.mark.slow
 def test_any_text_comes_back_as_it_was(tmp_path_factory: pytest.TempPathFactory, contents: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""The command line as a person or a script uses it: real processes, exit codes 0, 1 and 2."""
+"""The command line as a person or a script uses it: processes, what they print, exit codes 0, 1 and 2."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests import command_line
 from tests.cli.run_main import run_main
 from tests.projects import REPOSITORY, Project, run, tool
 from toolkit import __version__
@@ -20,7 +21,7 @@ from toolkit.wire import alias
 
 
 def toolkit(folder: Path, *arguments: str) -> CompletedProcess[str]:
-    done = run([sys.executable, "-m", "toolkit", *arguments], folder, check=False)
+    done = command_line.toolkit(folder, *arguments)
     assert "Traceback" not in done.stderr
     return done
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
 
-from tests.projects import Project, run, tool
+from tests import command_line
+from tests.projects import Project, tool
 
 LEGACY = '[tool.toolkit.imports.legacy]\ntools = "legacy.json"\n'
 OWN = tool("own")
@@ -17,7 +17,7 @@ OWN["inputSchema"] = {"type": "object"}
 
 
 def toolkit(project: Project, *arguments: str) -> CompletedProcess[str]:
-    return run([sys.executable, "-m", "toolkit", *arguments], project.root, check=False)
+    return command_line.toolkit(project.root, *arguments)
 
 
 def make_project(folder: Path, imports: str) -> Project:

@@ -86,6 +86,7 @@ CHANGES: dict[Callable[[Project], None], str] = {
 }  # fmt: skip
 
 
+@pytest.mark.sample
 @pytest.mark.slow
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
 def test_every_change_is_seen(tmp_path: Path, change: Callable[[Project], None]) -> None:

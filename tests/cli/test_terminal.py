@@ -217,6 +217,7 @@ def project(tmp_path: Path) -> Project:
     return Project(tmp_path, [hostile_tool(), tool("beta")])
 
 
+@pytest.mark.sample
 @pytest.mark.slow
 @pytest.mark.parametrize("row", ROWS)
 def test_what_is_printed_is_shown(project: Project, row: str) -> None:
@@ -232,6 +233,7 @@ def test_what_is_printed_is_shown(project: Project, row: str) -> None:
         json.loads(told.stdout)
 
 
+@pytest.mark.sample
 @pytest.mark.slow
 @pytest.mark.parametrize("row", ATTACKS)
 def test_control_without_escaping_it_arrives(project: Project, row: str) -> None:

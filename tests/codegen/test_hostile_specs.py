@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from tests.examples import tries
 from tests.findings import short_forms
 from tests.modules import documents, load_module, module_text
 from tests.projects import Project, tool
@@ -72,6 +73,7 @@ def hostile_tool(text: str) -> dict[str, Any]:
     }
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("text", TEXTS, ids=ascii)
 @pytest.mark.slow
 def test_text_stays_text(tmp_path: Path, text: str) -> None:
@@ -326,7 +328,7 @@ schemas = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@tries(60)
 @given(st.dictionaries(names, schemas, max_size=4))
 @pytest.mark.slow
 def test_random_schemas_with_random_names_give_modules_that_run(properties: dict[str, Any]) -> None:

@@ -114,6 +114,7 @@ def test_what_a_tool_wrote_into_the_settings_does_not_run(desk: Desk, attack: st
     assert (desk.project.root / "acme/tools/maths.json").read_bytes() == before
 
 
+@pytest.mark.sample
 @pytest.mark.slow
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_control_the_attack_would_have_run(desk: Desk, attack: str) -> None:
@@ -443,6 +444,7 @@ FORGERIES = {
 }
 
 
+@pytest.mark.sample
 @pytest.mark.slow
 @pytest.mark.parametrize("exists", [True, False])
 @pytest.mark.parametrize("name", FORGERIES)

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests import command_line
 from tests.findings import short_forms
 from tests.projects import Project, run, tool
 from toolkit.errors import SpecError
@@ -77,7 +78,7 @@ def _call(node: ast.Call) -> tuple[str, list[Any], dict[str, Any]]:
 
 
 def toolkit(project: Project, *words: str) -> subprocess.CompletedProcess[str]:
-    return run([sys.executable, "-m", "toolkit", *words], project.root, check=False)
+    return command_line.toolkit(project.root, *words)
 
 
 def test_packs_say_how_to_reach_what_runs_the_tools(tmp_path: Path) -> None:

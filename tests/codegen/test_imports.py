@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.projects import Project, run
+from tests import command_line
+from tests.projects import Project
 
 MATHS = '''
 from toolkit import define_tool, tool
@@ -65,7 +65,7 @@ def project(root: Path, settings: str, **modules: str) -> Project:
 
 
 def toolkit(project: Project, *words: str) -> subprocess.CompletedProcess[str]:
-    return run([sys.executable, "-m", "toolkit", *words], project.root, check=False)
+    return command_line.toolkit(project.root, *words)
 
 
 def imported(project: Project, name: str) -> dict[str, Any]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.projects import Project, run
+from tests import command_line
+from tests.projects import Project
 
 MATHS = '''
 from toolkit import tool
@@ -32,7 +32,7 @@ def project(tmp_path: Path) -> Project:
 
 
 def toolkit(project: Project, *words: str) -> subprocess.CompletedProcess[str]:
-    return run([sys.executable, "-m", "toolkit", *words], project.root, check=False)
+    return command_line.toolkit(project.root, *words)
 
 
 @pytest.mark.slow

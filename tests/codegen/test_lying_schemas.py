@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 from pydantic import ValidationError
 
+from tests import command_line
 from tests.modules import input_model, module_text
 from tests.projects import Project, run
 
@@ -108,7 +109,7 @@ def with_output(name: str) -> dict[str, Any]:
 
 
 def toolkit(folder: Path, *arguments: str) -> tuple[int, Any]:
-    done = run([sys.executable, "-m", "toolkit", *arguments, "--json"], folder, check=False)
+    done = command_line.toolkit(folder, *arguments, "--json")
     return done.returncode, json.loads(done.stdout)
 
 

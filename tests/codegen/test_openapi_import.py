@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,10 @@ import jsonschema_rs
 import pytest
 from jsonschema import Draft202012Validator
 
+from tests import command_line
 from tests.codegen.openapi_documents import OK, Json, answering, document, imported, one, taking, tool
 from tests.findings import short_form
-from tests.projects import Project, run
+from tests.projects import Project
 from toolkit.codegen import ImportSettings
 from toolkit.codegen.imports.openapi import import_openapi
 from toolkit.schema.spec import is_wire_name
@@ -386,7 +386,7 @@ def test_the_command_says_what_it_left_out(tmp_path: Path) -> None:
     project.write("pyproject.toml", (tmp_path / "pyproject.toml").read_text() + table)
     paths = {f"/x/{{a{n}}}": {"get": {"operationId": f"op{n}", "responses": OK}} for n in range(12)}
     project.write("api.json", json.dumps(document(paths=paths)))
-    done = run([sys.executable, "-m", "toolkit", "import", "--trust", "pets"], tmp_path)
+    done = command_line.toolkit(tmp_path, "import", "--trust", "pets", check=True)
     assert done.stdout == f"acme/tools/pets.json: new\n  added: {', '.join(f'op{n}' for n in range(12))}\n"
     lines = done.stderr.splitlines()
     assert lines[:2] == ["pets: reading api.json", "pets: 12 tools"]
@@ -403,6 +403,6 @@ def test_a_document_of_many_megabytes_is_imported_and_generated(tmp_path: Path) 
     project.write("api.json", json.dumps(content))
     settings = (tmp_path / "pyproject.toml").read_text()
     project.write("pyproject.toml", f'{settings}[tool.toolkit.imports.pets]\nopenapi = "api.json"\n')
-    run([sys.executable, "-m", "toolkit", "import", "--trust"], tmp_path)
+    command_line.toolkit(tmp_path, "import", "--trust", check=True)
     project.generate()
     assert len(list((project.output / "models").glob("get_pets_*.py"))) == 60

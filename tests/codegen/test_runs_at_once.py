@@ -73,7 +73,7 @@ def test_what_a_killed_run_left_says_what_to_do_or_works(tmp_path: Path, is_firs
     wanted = Project(tmp_path / "wanted", many_tools(2))
     wanted.generate()
     seen = set()
-    for step in range(1, 200, 1 if everything else 2):
+    for step in range(1, 200, 1 if everything else 5):
         project = Project(tmp_path / f"killed {step}", many_tools(1))
         if not is_first:
             project.generate()

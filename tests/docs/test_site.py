@@ -43,6 +43,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.whole
 @pytest.mark.slow
 def test_every_page_is_on_the_site(site: Path) -> None:
     made = {file.relative_to(site).as_posix() for file in site.rglob("*.html")}
@@ -50,6 +51,7 @@ def test_every_page_is_on_the_site(site: Path) -> None:
     assert wanted | {"index.html", "architecture.html", "security.html", "changelog.html"} <= made
 
 
+@pytest.mark.whole
 @pytest.mark.slow
 def test_a_page_loads_nothing_from_elsewhere(site: Path) -> None:
     for page in site.rglob("*.html"):
@@ -57,12 +59,14 @@ def test_a_page_loads_nothing_from_elsewhere(site: Path) -> None:
         assert loaded == [], page.name
 
 
+@pytest.mark.whole
 @pytest.mark.slow
 def test_the_reference_has_the_examples_of_docstrings_as_code(site: Path) -> None:
     shown = (site / "reference/loop.html").read_text()
     assert 'id="toolkit.loop.run"' in shown and "&gt;&gt;&gt; " in shown
 
 
+@pytest.mark.whole
 @pytest.mark.slow
 def test_only_a_code_host_shows_that_a_page_of_the_reference_is_not_filled_in(site: Path) -> None:
     note = "This page is filled in on the built site"

@@ -40,6 +40,7 @@ def test_results_as_they_come_do_not_wait_for_a_slow_call(fleet: Fleet, meeting:
     assert [(ended.index, ended.result.value) for ended in results] == [(0, "seen")]
 
 
+@pytest.mark.whole
 def test_no_more_is_read_than_there_is_room_for(ray_cluster: None, tmp_path: Path) -> None:
     read, most = itertools.count(), 0
     seen: list[int] = []
@@ -59,6 +60,7 @@ def test_no_more_is_read_than_there_is_room_for(ray_cluster: None, tmp_path: Pat
     assert most <= 3
 
 
+@pytest.mark.whole
 def test_in_order_a_slow_call_stops_the_reading_of_further_ones(fleet: Fleet, meeting: Meeting) -> None:
     seen = []
 
@@ -101,6 +103,7 @@ def test_a_call_that_fails_affects_no_other(fleet: Fleet) -> None:
     assert "/no/such/folder" not in values[5]
 
 
+@pytest.mark.whole
 def test_an_iterable_that_fails_loses_no_result(fleet: Fleet) -> None:
     def calls() -> Iterator[ToolCall]:
         yield say("one")

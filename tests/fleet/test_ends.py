@@ -71,6 +71,7 @@ def test_a_deadline_ends_the_command_of_its_call_alone(fleet: Fleet) -> None:
     assert quick.value == "quick"
 
 
+@pytest.mark.whole
 def test_a_worker_that_does_not_answer_is_ended(ray_cluster: None, tmp_path: Path, meeting: Meeting) -> None:
     look, cancel = ToolCall("1", "look", {"folder": str(meeting.folder)}), CancelSignal()
     with (
@@ -122,6 +123,7 @@ def test_a_cancelled_run_keeps_what_was_said(fleet: Fleet, meeting: Meeting) -> 
     assert isinstance(asked, TextMessage) and isinstance(called, AssistantToolCallMessage)
 
 
+@pytest.mark.whole
 def test_an_overloaded_worker_is_tried_again(ray_cluster: None, tmp_path: Path, meeting: Meeting) -> None:
     look = ToolCall("1", "look", {"folder": str(meeting.folder)})
     with (
@@ -140,6 +142,7 @@ def test_an_overloaded_worker_is_tried_again(ray_cluster: None, tmp_path: Path, 
         assert results.result(WATCHDOG) == ["seen"] * 3
 
 
+@pytest.mark.whole
 def test_a_call_that_finds_no_turn_before_its_deadline_says_that_it_did_not_start(
     ray_cluster: None, tmp_path: Path, meeting: Meeting
 ) -> None:

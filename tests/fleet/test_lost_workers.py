@@ -99,6 +99,7 @@ def test_its_neighbours_on_the_same_worker_are_not_given_up_with_it(ray_cluster:
     assert [result.kind == "error" for result in results] == [False, False, True, *[False] * 10]
 
 
+@pytest.mark.whole
 def test_a_run_whose_worker_died_is_reported_with_what_it_started_with(fleet: Fleet, meeting: Meeting) -> None:
     with ThreadPoolExecutor(1) as thread:
         finished = thread.submit(lambda: list(fleet.run_all([FleetRun(f"meet {meeting.folder}")])))

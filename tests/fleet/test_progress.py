@@ -37,6 +37,7 @@ def test_what_a_command_writes_is_seen(fleet: Fleet) -> None:
     assert "hello" in "".join(str(progress.data.get("text", "")) for progress in seen)
 
 
+@pytest.mark.whole
 def test_a_flood_of_events_is_bounded_and_says_what_was_left_out(fleet: Fleet) -> None:
     seen: list[Progress] = []
     calls = [ToolCall("1", "count_aloud", {"count": 20_000})]
@@ -47,6 +48,7 @@ def test_a_flood_of_events_is_bounded_and_says_what_was_left_out(fleet: Fleet) -
     assert sum("number" in progress.data for progress in seen) + left_out == 20_000
 
 
+@pytest.mark.whole
 def test_an_event_that_cannot_be_sent_loses_no_result(fleet: Fleet) -> None:
     seen: list[Progress] = []
     (result,) = fleet.map(

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from tests.codegen.subset.random_schemas import schemas, values
+from tests.examples import tries
 from toolkit.schema import Judge, References, has_type, json_key, json_type, same_json
 from toolkit.schema.keywords import TYPES, subschemas
 from toolkit.schema.merge import NotMergeable, conjuncts, merge
@@ -40,7 +41,7 @@ def test_types_are_those_of_json_schema(value: Any) -> None:
     assert not has_type(value, ["string"])
 
 
-@settings(max_examples=300)
+@tries(300)
 @given(schemas(), values)
 @pytest.mark.slow
 def test_what_fits_is_valid_and_what_can_be_judged_is_judged(schema: dict[str, Any], value: Any) -> None:
@@ -109,7 +110,7 @@ def unfold(schema: Any) -> list[Any]:
     return [found.schema for found in conjuncts(schema, references, follow, lambda pointer, depth: None)]
 
 
-@settings(max_examples=400)
+@tries(400)
 @given(PARTS, values)
 @pytest.mark.slow
 def test_a_merged_schema_accepts_what_all_parts_accept_and_an_exact_one_nothing_else(

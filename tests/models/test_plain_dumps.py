@@ -104,6 +104,7 @@ def output_model(schema: dict[str, Any]) -> type[BaseModel]:
     return model
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("way", DUMPS)
 @pytest.mark.parametrize(("name", "schema", "value"), CASES, ids=lambda case: case if isinstance(case, str) else "")
 def test_a_dump_reads_back(name: str, schema: dict[str, Any], value: Any, way: str) -> None:

@@ -17,8 +17,9 @@ from typing import Any
 
 import pytest
 
+from tests import command_line
 from tests.packs.service import Service, running_service
-from tests.projects import Project, run
+from tests.projects import Project
 from tests.runtime.conftest import Door
 from toolkit import Pack, StandaloneContext, ToolContext
 
@@ -63,8 +64,8 @@ def project(tmp_path_factory: pytest.TempPathFactory, shop_url: str) -> Project:
         shutil.copy(file, root)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SHOP_TOKEN", "s3cret")
-        run([sys.executable, "-m", "toolkit", "import", "--trust"], root)
-    run([sys.executable, "-m", "toolkit", "generate"], root)
+        command_line.toolkit(root, "import", "--trust", check=True)
+    command_line.toolkit(root, "generate", check=True)
     return made
 
 

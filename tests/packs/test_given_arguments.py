@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from importlib import import_module
 from pathlib import Path
@@ -18,9 +17,10 @@ from typing import Annotated, Any
 import pytest
 from pydantic import BaseModel, Field
 
+from tests import command_line
 from tests.packs.conftest import SERVERS, Doors
 from tests.packs.service import Service
-from tests.projects import Project, run
+from tests.projects import Project
 from tests.runtime.conftest import Door
 from toolkit import OMIT, Pack, ToolCall, ToolContext, define_tool, tool
 from toolkit.adapters.langchain import as_langchain_tools
@@ -92,8 +92,8 @@ def roads(one_service: Service, tmp_path_factory: pytest.TempPathFactory) -> Ite
     project.write("service.json", json.dumps(DOCUMENT))
     project.write("pyproject.toml", (root / "pyproject.toml").read_text() + SETTINGS.format(url=one_service.url))
     _add_server(root)
-    run([sys.executable, "-m", "toolkit", "import", "--trust"], root)
-    run([sys.executable, "-m", "toolkit", "generate"], root)
+    command_line.toolkit(root, "import", "--trust", check=True)
+    command_line.toolkit(root, "generate", check=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(root))
         yield import_module("roads.generated")

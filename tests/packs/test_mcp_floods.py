@@ -67,6 +67,7 @@ def test_a_flood_over_stdio_ends_in_the_answer_and_a_short_log(
         assert f"the MCP server 'odd': {MANY - 10} more warnings" in caplog.text
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("kind", FLOODS)
 def test_a_flood_over_http_ends_in_the_answer_and_a_short_log(
     make_sync: Doors, http: OddHttp, kind: str, caplog: pytest.LogCaptureFixture

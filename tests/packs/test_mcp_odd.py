@@ -62,6 +62,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("habit", REFUSED)
 def test_what_cannot_be_is_an_error_in_words(make_sync: Doors, habit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOKEN", "s3cret-t0ken")

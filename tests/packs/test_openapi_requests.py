@@ -7,9 +7,10 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
+from tests.examples import tries
 from tests.packs.service import Service
 from toolkit import StandaloneContext
 from toolkit.errors import InvalidArguments, SetupError, ToolkitError
@@ -128,7 +129,7 @@ AWKWARD = st.one_of(
 )
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@tries(150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(AWKWARD, AWKWARD)
 def test_no_value_changes_anything_but_its_own_place(
     service: Service, ctx: StandaloneContext, inner: str, query: str

@@ -28,6 +28,7 @@ def test_the_tables_have_enough_programs() -> None:
     assert len(RIGHT) >= 55
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("checker", CHECKERS)
 @pytest.mark.parametrize("case", WRONG, ids=lambda case: case.name)
 def test_it_is_refused_with_a_message_on_its_line(case: ProgramCase, checker: Checker, check: Check) -> None:
@@ -38,6 +39,7 @@ def test_it_is_refused_with_a_message_on_its_line(case: ProgramCase, checker: Ch
     assert {error.kind for error in errors} == {"type"}
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("checker", CHECKERS)
 @pytest.mark.parametrize("case", RIGHT, ids=lambda case: case.name)
 def test_a_right_program_passes(case: ProgramCase, checker: Checker, check: Check) -> None:

@@ -51,6 +51,7 @@ def toolkit(shared: tuple[Toolkit, Path]) -> Toolkit:
     return toolkit
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("case", read_cases("right_programs.txt"), ids=lambda case: case.name)
 def test_a_right_program_runs(case: ProgramCase, toolkit: Toolkit) -> None:
     result = toolkit.run_program(case.source, inputs=INPUTS)
@@ -58,6 +59,7 @@ def test_a_right_program_runs(case: ProgramCase, toolkit: Toolkit) -> None:
     assert result.ran
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("case", read_cases("wrong_programs.txt"), ids=lambda case: case.name)
 def test_a_wrong_program_has_no_effect(case: ProgramCase, toolkit: Toolkit) -> None:
     result = toolkit.run_program(case.source, inputs=INPUTS)

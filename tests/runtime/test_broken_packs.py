@@ -48,6 +48,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return made
 
 
+@pytest.mark.sample
 @pytest.mark.slow
 @pytest.mark.parametrize("mistake", MODULES)
 def test_the_error_names_the_pack_and_the_line(project: Project, mistake: str) -> None:

@@ -230,6 +230,7 @@ def test_a_context_may_ask_about_other_files(
     assert files(settings) != before
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("sandbox", ["full", "reduced"])
 @pytest.mark.parametrize(("name", "arguments"), LATER, ids=name_of)
 def test_what_was_approved_while_a_program_runs_stays(

@@ -138,6 +138,7 @@ def wrapped() -> FunctionTool[..., Any]:
     return order
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize(
     "make",
     [local_model, with_options, defined_from_data, with_quotes, in_a_class, through_a_closure, injected, wrapped],

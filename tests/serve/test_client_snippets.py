@@ -91,6 +91,7 @@ def put_here(words: list[str], workspace: Path) -> list[str]:
     return [str(places.get(word, word)) for word in words]
 
 
+@pytest.mark.sample
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "server"), STARTED, ids=[f"{name}-{place}" for place, (name, _) in enumerate(STARTED)]

@@ -136,6 +136,7 @@ def test_cancelled_twice_and_unknown_ids_change_nothing(pipe: Pipe) -> None:
     wait_for(lambda: not _running("sleep 4321.5"), "the command to end")
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize(
     "line",
     [

@@ -211,7 +211,7 @@ def test_on_every_address_it_says_how_names_are_given(folder: Path) -> None:
         assert "give it with --allow-host NAME:" in said
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.whole)])
 def test_a_stop_ends_calls_and_commands_and_says_so(folder: Path, number: int) -> None:
     with serving("--workspace", str(folder), "--preset", "full") as server:
 
@@ -267,6 +267,7 @@ WRONG = {
 }
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("row", WRONG)
 def test_a_wrong_set_up_stops_before_anything_is_served(tmp_path: Path, folder: Path, row: str) -> None:
     options, says = WRONG[row]
@@ -279,6 +280,7 @@ def test_a_wrong_set_up_stops_before_anything_is_served(tmp_path: Path, folder: 
     assert (done.returncode, done.stdout) == (2, "") and says in done.stderr
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize(
     ("options", "says"),
     [

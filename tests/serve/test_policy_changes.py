@@ -74,7 +74,7 @@ def test_clients_of_the_newest_revision_are_told_by_subscription(workspace: Path
     ("text", "says"),
     [
         ('[tools]\nread_flie = "deny"\n', "policy.toml:2:1: the policy names 'read_flie', which is not a tool"),
-        ("[tools\n", "policy.toml:1"),
+        pytest.param("[tools\n", "policy.toml:1", marks=pytest.mark.whole),
         (None, "policy.toml is gone"),
     ],
 )

@@ -17,8 +17,9 @@ from typing import Any
 
 import pytest
 
+from tests import command_line
 from tests.guard.ways import needs
-from tests.projects import DOWNSTREAM, REPOSITORY, run
+from tests.projects import DOWNSTREAM, REPOSITORY
 
 pytestmark = pytest.mark.slow
 
@@ -52,8 +53,8 @@ class Copy:
         (root / "copied" / "tools").mkdir(parents=True)
         (root / "copied" / "__init__.py").touch()
         (root / "pyproject.toml").write_text(SETTINGS.format(command=json.dumps(command)))
-        run([sys.executable, "-m", "toolkit", "import", "--trust"], root)
-        run([sys.executable, "-m", "toolkit", "generate"], root)
+        command_line.toolkit(root, "import", "--trust", check=True)
+        command_line.toolkit(root, "generate", check=True)
         imported = json.loads((root / "copied" / "tools" / "served.json").read_text())
         self.tools: dict[str, dict[str, Any]] = {tool["name"]: tool for tool in imported["tools"]}
         self.models = root / "copied" / "generated" / "models"

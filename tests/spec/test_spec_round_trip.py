@@ -8,9 +8,10 @@ import re
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import tries
 from toolkit.guard.permission import PERMISSIONS
 from toolkit.schema.spec import Json
 from toolkit.schema.spec_files import load_spec_text
@@ -66,7 +67,7 @@ specs = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@tries(200)
 @given(spec=specs)
 @pytest.mark.slow
 def test_reads_json_and_yaml_alike(spec: dict[str, Json]) -> None:

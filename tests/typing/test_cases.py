@@ -6,38 +6,22 @@
 from __future__ import annotations
 
 import re
-import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.typing.checkers import CHECKERS, Report
+from tests.typing.conftest import CASES
 
-CASES = sorted((Path(__file__).parent / "cases").glob("*.py"))
-
-
-@pytest.fixture(scope="session")
-def reports() -> dict[str, Report]:
-    return {}
+pytestmark = pytest.mark.xdist_group("typing")
 
 
-@pytest.fixture
-def report(
-    request: pytest.FixtureRequest, reports: dict[str, Report], tmp_path_factory: pytest.TempPathFactory
-) -> Report:
-    name: str = request.param
-    if name not in reports:
-        folder = tmp_path_factory.mktemp(name)
-        reports[name] = CHECKERS[name]([Path(shutil.copy(case, folder)) for case in CASES], folder)
-    return reports[name]
+@pytest.fixture(params=CHECKERS)
+def report(request: pytest.FixtureRequest, report_of: Callable[[str], Report]) -> Report:
+    return report_of(request.param)
 
 
-# The report of a checker is made once in each process; the groups ask for one process each.
-@pytest.mark.parametrize(
-    "report",
-    [pytest.param(name, marks=pytest.mark.xdist_group(f"cases of {name}")) for name in CHECKERS],
-    indirect=True,
-)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.stem)
 def test_case(report: Report, case: Path) -> None:
     problems = []

@@ -4,35 +4,30 @@ from __future__ import annotations
 
 import ast
 import re
-import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.projects import REPOSITORY
-from tests.typing.checkers import Report, mypy, mypy_with_plugin
+from tests.typing.checkers import Report, mypy_with_plugin
+from tests.typing.conftest import CASES, MYPY_CASES
 
-pytestmark = pytest.mark.xdist_group("plugin cases")
+pytestmark = pytest.mark.xdist_group("typing")
 
-HERE = Path(__file__).parent
-OWN = sorted((HERE / "mypy_cases").glob("*.py"))
-ALL = [*sorted((HERE / "cases").glob("*.py")), *OWN]
-
-
+ALL = [*CASES, *MYPY_CASES]
 ONLY_WITH_THE_PLUGIN = "# only with the plugin"
 """Marks a right program that the overloads refuse."""
 
 
-@pytest.fixture(scope="module")
-def plain(tmp_path_factory: pytest.TempPathFactory) -> Report:
-    folder = tmp_path_factory.mktemp("plain")
-    return mypy([Path(shutil.copy(case, folder)) for case in ALL], folder)
+@pytest.fixture
+def plain(report_of: Callable[[str], Report]) -> Report:
+    return report_of("mypy")
 
 
-@pytest.fixture(scope="module")
-def plugged(tmp_path_factory: pytest.TempPathFactory) -> Report:
-    folder = tmp_path_factory.mktemp("plugged")
-    return mypy_with_plugin([Path(shutil.copy(case, folder)) for case in ALL], folder)
+@pytest.fixture
+def plugged(report_of: Callable[[str], Report]) -> Report:
+    return report_of("mypy with plugin")
 
 
 @pytest.mark.parametrize("case", ALL, ids=lambda case: case.stem)
@@ -64,7 +59,7 @@ def first_lines_of_calls(case: Path) -> dict[int, int]:
     return {n: call.lineno for call in statements for n in range(call.lineno, (call.end_lineno or call.lineno) + 1)}
 
 
-@pytest.mark.parametrize("case", OWN, ids=lambda case: case.stem)
+@pytest.mark.parametrize("case", MYPY_CASES, ids=lambda case: case.stem)
 def test_each_mistake_is_one_exact_line(plugged: Report, case: Path) -> None:
     problems = []
     for number, line in enumerate(case.read_text().splitlines(), start=1):

@@ -126,6 +126,7 @@ def daemon(tmp_path: Path) -> Iterator[Daemon]:
     project.run("dmypy", "stop")
 
 
+@pytest.mark.whole
 @pytest.mark.slow
 def test_the_daemon_follows_the_generated_package(daemon: Daemon) -> None:
     project = daemon.project

@@ -11,7 +11,7 @@ from tests.codegen.test_formats import BOOKING
 from tests.projects import Project
 from tests.typing.checkers import CHECKERS
 
-pytestmark = pytest.mark.xdist_group("rich formats")
+pytestmark = pytest.mark.xdist_group("typing")
 
 PROGRAM = """\
 from datetime import UTC, date, datetime, time

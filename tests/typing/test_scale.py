@@ -94,6 +94,7 @@ def project(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return made
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize(
     "project",
     [0, 1, pytest.param(18, marks=pytest.mark.whole), MANY],
@@ -107,6 +108,7 @@ def test_many_tools_are_clean(project: Project, checker: str) -> None:
     assert problems(CHECKERS[checker]([file], project.root), file, checker) == []
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("project", [MANY], indirect=True, ids=["many tools"])
 @pytest.mark.xdist_group("scale")
 def test_facades_of_many_tools_are_clean_without_the_ignore_line(project: Project) -> None:
@@ -170,7 +172,7 @@ def hostile_tools() -> list[dict[str, Any]]:
     ]
 
 
-@pytest.mark.parametrize("checker", ["mypy", "pyright"])
+@pytest.mark.parametrize("checker", ["mypy", pytest.param("pyright", marks=pytest.mark.whole)])
 def test_every_file_of_a_package_of_hostile_names_is_clean(tmp_path: Path, checker: str) -> None:
     project = Project(tmp_path, [*many_tools(32), *hostile_tools()])
     project.generate()

@@ -15,7 +15,7 @@ import pytest
 from tests.projects import DOWNSTREAM, Project, many_tools, run
 from tests.typing.checkers import Report, mypy, pyrefly, pyright, ty
 
-pytestmark = pytest.mark.xdist_group("star import")
+pytestmark = pytest.mark.xdist_group("typing")
 
 
 def as_without_strict(folder: Path) -> Path:

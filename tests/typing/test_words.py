@@ -7,7 +7,7 @@ import pytest
 from tests.projects import REPOSITORY
 from tests.typing.words import MISTAKES, SPEAKERS, page, said_by
 
-pytestmark = pytest.mark.xdist_group("words")
+pytestmark = pytest.mark.xdist_group("typing")
 DOCUMENT = REPOSITORY / "docs" / "what-checkers-say.md"
 PLAIN = "A plain variable"
 

@@ -63,6 +63,7 @@ def test_metadata(metadata: Message) -> None:
     assert set(metadata.get_all("Provides-Extra") or []) == set(PROJECT["optional-dependencies"])
 
 
+@pytest.mark.whole
 def test_the_source_distribution_makes_the_same_wheel(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
     with tarfile.open(build("sdist", tmp_path)) as archive:
         assert not [member.name for member in archive if member.issym() or member.islnk()]

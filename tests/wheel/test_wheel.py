@@ -139,7 +139,9 @@ CHECKERS: dict[str, tuple[str, ...]] = {
 }
 
 
-@pytest.mark.parametrize("checker", CHECKERS)
+@pytest.mark.parametrize(
+    "checker", ["mypy", *(pytest.param(name, marks=pytest.mark.whole) for name in CHECKERS if name != "mypy")]
+)
 def test_a_project_with_its_own_generated_and_codegen_folders_is_type_checked(
     own_folders: Installed, checker: str
 ) -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from pydantic import (
@@ -31,6 +31,7 @@ from pydantic import (
 from pydantic_core import SchemaValidator
 from typing_extensions import TypedDict
 
+from tests.examples import tries
 from toolkit.errors import SetupError
 from toolkit.schema.models import Omissible, ToolModel, schema_of_arguments, validator_from_wire
 
@@ -237,7 +238,7 @@ json_values = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=200)
+@tries(200)
 @given(st.sampled_from(sorted(TYPES)), json_values)
 @pytest.mark.slow
 def test_any_value_is_accepted_exactly_when_the_schema_accepts(name: str, value: Any) -> None:

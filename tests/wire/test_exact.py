@@ -6,11 +6,12 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel, ValidationError
 
+from tests.examples import tries
 from tests.modules import input_model
 
 SCHEMAS: dict[str, Any] = {
@@ -177,7 +178,7 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@tries(400)
 @given(st.sampled_from(sorted(SCHEMAS)), json_values)
 @pytest.mark.slow
 def test_verdicts_agree_on_random_values(name: str, value: Any) -> None:

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 from google.genai import types
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import tries
 from toolkit import JsonObject, ToolDefinition
 from toolkit.adapters.gemini import decode_tools, encode_tools, schema
 from toolkit.adapters.gemini.schema import from_openapi, to_openapi
@@ -133,7 +134,7 @@ SCHEMAS: st.SearchStrategy[Any] = st.recursive(
 )  # fmt: skip
 
 
-@settings(deadline=None, max_examples=100)
+@tries(100)
 @given(SCHEMAS)
 @pytest.mark.slow
 def test_only_allowed_keywords_come_out(given_schema: Any) -> None:

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 from google.genai import types
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.adapters.metadata import metadata_of
+from tests.examples import tries
 from toolkit import (
     ContentBlock,
     JsonObject,
@@ -164,7 +165,7 @@ def test_thoughts_are_no_text_and_keep_their_place() -> None:
         assert encode_messages([result.message()]) == [{"role": "model", "parts": parts}]
 
 
-@settings(deadline=None, max_examples=50)
+@tries(50)
 @given(st.lists(st.tuples(st.booleans(), st.text("ab", min_size=1, max_size=6)), max_size=6), st.data())
 def test_any_chunking_gives_the_same(said: list[tuple[bool, str]], data: st.DataObject) -> None:
     whole: list[Part] = []
@@ -364,7 +365,7 @@ MESSAGES: st.SearchStrategy[ChatMessage] = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=50)
+@tries(50)
 @given(st.lists(MESSAGES, max_size=5))
 def test_there_and_back(messages: list[ChatMessage]) -> None:
     sent = json.loads(json.dumps(encode_messages(messages)))

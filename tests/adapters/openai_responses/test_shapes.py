@@ -9,13 +9,14 @@ import sys
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from openai.types.responses import Response, ResponseStreamEvent
 from pydantic import TypeAdapter
 
 from tests.adapters.metadata import metadata_of
 from tests.adapters.openai_responses.test_driver import BODY, CALL, EVENTS, MESSAGE, REASONING
+from tests.examples import tries
 from toolkit import (
     ContentBlock,
     JsonObject,
@@ -238,7 +239,7 @@ def test_reads_the_objects_of_the_sdk() -> None:
     assert of_json.result() == decode_response(BODY)
 
 
-@settings(deadline=None, max_examples=50)
+@tries(50)
 @given(st.lists(st.integers(1, 7), max_size=8), st.data())
 def test_any_chunking_gives_the_same(sizes: list[int], data: st.DataObject) -> None:
     texts = {"a": '{"x": "é\\n", "y": [1, {}]}', "b": "{}"}
@@ -331,7 +332,7 @@ TURNS: st.SearchStrategy[ChatMessage] = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=50)
+@tries(50)
 @given(st.lists(st.tuples(TURNS, SAID), max_size=3))
 @pytest.mark.slow
 def test_there_and_back(pairs: list[tuple[ChatMessage, ChatMessage]]) -> None:

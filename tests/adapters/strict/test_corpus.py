@@ -23,6 +23,7 @@ def sampled(corpus: Path, file: str, everything: bool) -> list[dict[str, Any]]:
     return [row for index, row in enumerate(rows(corpus, file)) if everything or index % SAMPLE_EVERY == 0]
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("file", FILES)
 @pytest.mark.slow

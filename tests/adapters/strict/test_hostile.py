@@ -46,6 +46,7 @@ HOSTILE: dict[str, tuple[dict[str, Any], str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("name", HOSTILE)
 @pytest.mark.slow
 def test_hostile_schemas_are_told(name: str) -> None:

@@ -7,12 +7,13 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from tests.adapters.strict.answers import Answers
 from tests.adapters.strict.judged import followed, untold
+from tests.examples import tries
 from toolkit.adapters.strict import ANTHROPIC, BEDROCK, OPENAI, StrictRules, check_strict, to_strict
 
 TARGETS = {"openai": OPENAI, "anthropic": ANTHROPIC, "anthropic, no room": ANTHROPIC.leaner(), "bedrock": BEDROCK}
@@ -84,7 +85,7 @@ def _ends(schema: dict[str, Any]) -> bool:
 
 
 @pytest.mark.parametrize("rules", TARGETS.values(), ids=TARGETS)
-@settings(deadline=None, max_examples=400)
+@tries(400)
 @given(schema=ROOTS, seed=st.integers(0, 1000))
 @pytest.mark.slow
 def test_answers_come_back_valid(rules: StrictRules, schema: dict[str, Any], seed: int) -> None:
@@ -121,7 +122,7 @@ JSON: st.SearchStrategy[Any] = st.recursive(
 
 
 @pytest.mark.parametrize("rules", TARGETS.values(), ids=TARGETS)
-@settings(deadline=None, max_examples=400)
+@tries(400)
 @given(schema=st.dictionaries(KEYWORDS, JSON, max_size=6), answer=JSON)
 @pytest.mark.slow
 def test_nothing_that_is_json_breaks_it(rules: StrictRules, schema: dict[str, Any], answer: Any) -> None:

@@ -89,6 +89,7 @@ def snapshot(root: Path) -> dict[str, str]:
 # Protected names
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize(
     "text",
@@ -205,6 +206,7 @@ def test_a_link_made_later_does_not_help(fs: SandboxFS, root: Path) -> None:
 DENY = [".env", "keys/**", "/plain.txt"]
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("act", [*READS.values(), *CHANGES.values()], ids=[*READS, *CHANGES])
 @pytest.mark.parametrize(
     "text",

@@ -141,6 +141,7 @@ def base(memory: Path) -> Path:
     return memory
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize("row", ROWS, ids=name_of)
 @pytest.mark.slow

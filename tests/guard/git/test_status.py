@@ -62,6 +62,7 @@ def assert_plain_git_runs_it(process: ProcessGuard, *arguments: str, cwd: str = 
         process.run(["git", *arguments], cwd=cwd, timeout=WATCHDOG, on_output=listen)
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("name", RUN_CODE)
 def test_a_repository_runs_nothing(
     repository: Repository, process: ProcessGuard, guard: GitGuard, way: Way, name: str

@@ -377,6 +377,7 @@ def test_a_wrapped_command_is_denied_and_asked_for(command: str | list[str]) -> 
     assert judge(command, Rule("ask", command="touch")) == "ask"
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("command", [row for row in ATTACKS if not name(row).startswith(NOT_RUN)], ids=name)
 def test_and_would_have_run(tmp_path: Path, command: str | list[str]) -> None:
     argv = ["bash", "--noprofile", "--norc", "-c", command] if isinstance(command, str) else command

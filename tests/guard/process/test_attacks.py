@@ -326,6 +326,7 @@ def title(row: object) -> str:
     return f"{row.number}-{row.name}"
 
 
+@pytest.mark.sample(every=8)
 @pytest.mark.parametrize("way", SANDBOXED)
 @pytest.mark.parametrize("row", rows(), ids=title)
 def test_an_attack_goes_through_only_unguarded(world: World, row: Attack, way: Way) -> None:
@@ -372,6 +373,7 @@ NEIGHBOURS = [
 ]  # fmt: skip
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("way", ALL)
 @pytest.mark.parametrize(("name", "code"), NEIGHBOURS, ids=[name for name, _ in NEIGHBOURS])
 def test_the_legitimate_neighbour_works(world: World, name: str, code: str, way: Way) -> None:
@@ -439,6 +441,7 @@ def test_95_a_command_cannot_hold_back_its_supervisor(world: World, way: Way) ->
     assert result.stdout == (b"True False\n" if way == "reduced" else b"True True\n"), result.stderr.decode()
 
 
+@pytest.mark.every_tier
 @pytest.mark.parametrize("way", SANDBOXED)
 def test_94_network_is_there_only_when_asked_for(world: World, way: Way) -> None:
     tcp = Attack(94, "TCP", "socket.create_connection(('127.0.0.1', TCP), 5)")

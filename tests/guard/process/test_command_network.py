@@ -138,6 +138,7 @@ print(json.dumps(opened))
 """
 
 
+@pytest.mark.every_tier
 @pytest.mark.parametrize("way", SANDBOXED)
 @pytest.mark.parametrize("network", ["none", "host"])
 def test_only_three_families_of_sockets_can_be_made(tmp_path: Path, way: Way, network: CommandNetwork) -> None:

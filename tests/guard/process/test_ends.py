@@ -102,6 +102,7 @@ def waiting(form: str) -> str:
     return f"{FORMS[form]}; until [ $(ls ready-* 2>/dev/null | wc -l) -ge {count} ]; do sleep 0.02; done; "
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("form", FORMS)
 def test_nothing_survives_the_end_of_the_command(workspace: Path, way: Way, form: str) -> None:
     with guard_in(way, workspace) as guard:
@@ -110,6 +111,7 @@ def test_nothing_survives_the_end_of_the_command(workspace: Path, way: Way, form
         assert ready(workspace) and holders(workspace) == []
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("form", FORMS)
 def test_nothing_survives_a_cancelled_call(workspace: Path, way: Way, form: str) -> None:
     def cancel() -> None:
@@ -153,6 +155,7 @@ def test_82_a_command_past_its_time_is_killed_and_says_so(workspace: Path, way: 
         assert not guard.run(["true"]).timed_out
 
 
+@pytest.mark.every_tier
 def test_85_ignoring_every_signal_does_not_help(workspace: Path, way: Way) -> None:
     with unguarded(workspace) as control:
         control.terminate()
@@ -180,6 +183,7 @@ BOMBS = {
 }  # fmt: skip
 
 
+@pytest.mark.sample
 @pytest.mark.xdist_group("many-processes")
 @pytest.mark.parametrize("bomb", BOMBS)
 def test_86_processes_are_bounded(workspace: Path, way: Way, bomb: str) -> None:
@@ -290,6 +294,7 @@ guard.shell(sys.argv[3], timeout=None)
 """
 
 
+@pytest.mark.sample(every=8)
 @pytest.mark.parametrize("victim", ["caller", "fork server"])
 @pytest.mark.parametrize("form", ["83-background", "84-setsid", "84-daemon", "86-many"])
 def test_nothing_survives_when_the_caller_or_the_fork_server_is_killed(

@@ -113,6 +113,7 @@ def answers(victim: subprocess.Popen[bytes]) -> bool:
     return victim.stdout.readline() == b"x\n"
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("name", WAYS_TO_SIGNAL)
 def test_no_signal_reaches_the_processes_around_a_command(workspace: Path, way: Way, name: str) -> None:
     with echoing_victim() as victim:
@@ -296,6 +297,7 @@ def echo(program: LongProcess) -> bytes:
     return text
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("left", range(1, 7))
 def test_a_call_without_descriptors_fails_and_ends_nothing_else(workspace: Path, way: Way, left: int) -> None:
     with guard_in(way, workspace) as guard:

@@ -225,6 +225,7 @@ def pip_install(guard: ProcessGuard, package: str, *options: str) -> ProcessResu
     return run(guard, sys.executable, "-m", "pip", "install", *quiet, *options, package)
 
 
+@pytest.mark.whole
 def test_pip_install_over_http(guard: ProcessGuard, site: Site, index: str, workspace: Path) -> None:
     succeeded(pip_install(guard, index, "--index-url", f"{site.url}/simple/", "--trusted-host", "site.test"))
     greeted = guard.run([sys.executable, "packages/greeting.py"])
@@ -401,6 +402,7 @@ held[0].recv(1)
 """
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("end", [end_by_timeout, end_by_caller, end_by_closing_the_guard])
 def test_the_proxy_ends_with_its_command(guard: ProcessGuard, end: Callable[[ProcessGuard, str], None]) -> None:
     end(guard, HOLD)

@@ -249,6 +249,7 @@ def workspace(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.sample(every=8)
 @pytest.mark.parametrize(
     ("row", "way"),
     [
@@ -264,6 +265,7 @@ def test_89_a_command_that_uses_too_much_is_ended_and_says_why(workspace: Path, 
     assert f"the limit is CommandLimits.{row.limit}]\n" in result.stderr.decode()
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("row", ATTACKS, ids=lambda row: f"{row.limit}-{row.name}".replace(" ", "-"))
 def test_without_a_sandbox_it_gets_to_its_end(workspace: Path, row: Excess) -> None:
     result = run("unsafe-none", workspace, row.code, only(row.limit))
@@ -290,13 +292,14 @@ print(json.dumps(ended))
 """
 
 
+@pytest.mark.whole
 @nobody.only_root
 @pytest.mark.parametrize(
     ("sandbox", "carrier"),
     [
         ("full", "own"),
-        pytest.param("full", "bubblewrap", marks=pytest.mark.whole),
-        pytest.param("reduced", "auto", marks=pytest.mark.whole),
+        ("full", "bubblewrap"),
+        ("reduced", "auto"),
     ],
 )
 def test_the_limits_as_another_user(sandbox: str, carrier: str) -> None:
@@ -370,6 +373,7 @@ def punch_hole():
 """
 
 
+@pytest.mark.sample(every=8)
 @pytest.mark.parametrize("way", SANDBOXED)
 @pytest.mark.parametrize("row", NEIGHBOURS, ids=lambda row: f"{row.limit}-{row.name}".replace(" ", "-"))
 def test_the_legitimate_neighbour_gets_to_its_end(workspace: Path, row: Excess, way: Way) -> None:

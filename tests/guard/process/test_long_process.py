@@ -172,6 +172,7 @@ sys.stdin.read()
 """
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("victim", ["caller", "fork server"])
 def test_nothing_survives_when_its_owner_is_killed(workspace: Path, sandboxed: Way, victim: str) -> None:
     state = workspace.parent / "state"  # nobody is left to clean up
@@ -221,6 +222,7 @@ def test_one_that_cannot_begin_says_why(workspace: Path, sandboxed: Way) -> None
             guard.start(["bash"], env={"BASH_ENV": "x"})
 
 
+@pytest.mark.every_tier
 def test_it_reads_the_workspace_and_nothing_outside_unless_it_was_let_out(workspace: Path, sandboxed: Way) -> None:
     outside = workspace.parent / "outside"
     outside.write_text("a secret of the host")

@@ -115,6 +115,7 @@ def test_output_is_heard_as_it_comes(guard: ProcessGuard) -> None:
     assert sorted(heard) == [("stderr", b"two\n"), ("stdout", b"one\n")]
 
 
+@pytest.mark.every_tier
 def test_80_only_three_descriptors(guard: ProcessGuard, workspace: Path) -> None:
     code = "import os; print(sorted(fd for fd in range(1000) if os.path.exists(f'/proc/self/fd/{fd}')))"
     number = os.open(workspace, os.O_RDONLY)
@@ -127,6 +128,7 @@ def test_80_only_three_descriptors(guard: ProcessGuard, workspace: Path) -> None
         os.close(number)
 
 
+@pytest.mark.every_tier
 def test_78_no_variable_is_inherited(guard: ProcessGuard, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("API_KEY", "CLIENT_SECRET", "GITHUB_TOKEN", "DB_PASSWORD", "AWS_CREDENTIALS", "HARMLESS_NAME"):
         monkeypatch.setenv(name, "inherited-value")
@@ -315,6 +317,7 @@ def test_102_no_controlling_terminal(guard: ProcessGuard) -> None:
     assert succeeded(guard.run([sys.executable, "-c", code])) == "none\n"
 
 
+@pytest.mark.every_tier
 def test_102_a_terminal_cannot_be_fed(guard: ProcessGuard) -> None:
     code = "import fcntl, sys\ntry: fcntl.ioctl(1, 0x5412, b'x')\nexcept OSError as error: print(error.errno)"
     refused, no_terminal = "1\n", "25\n"
@@ -346,6 +349,7 @@ def test_venv_and_pytest_in_it(workspace: Path, way: Way) -> None:
         assert "1 passed" in succeeded(guard.run(["env/bin/python", *PYTEST], timeout=WATCHDOG))
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("way", FULL)
 def test_a_venv_with_pip(workspace: Path, way: Way) -> None:
     """The standard library brings pip along, so this needs no network."""
@@ -356,6 +360,7 @@ def test_a_venv_with_pip(workspace: Path, way: Way) -> None:
         assert succeeded(guard.run(["env/bin/pip", "--version"], timeout=WATCHDOG)).startswith("pip ")
 
 
+@pytest.mark.whole
 def test_pytest(guard: ProcessGuard, workspace: Path) -> None:
     (workspace / "test_it.py").write_text("def test_it(tmp_path):\n    (tmp_path / 'f').write_text('x')\n")
     assert "1 passed" in succeeded(guard.run([sys.executable, *PYTEST, "test_it.py"], timeout=WATCHDOG))
@@ -403,6 +408,7 @@ def refused(result: ProcessResult) -> bool:
     return result.exit_code not in (0, None)
 
 
+@pytest.mark.every_tier
 @pytest.mark.parametrize("way", SANDBOXED)
 def test_read_only_holds_for_commands(workspace: Path, way: Way) -> None:
     (workspace / "f").write_text("kept")
@@ -415,6 +421,7 @@ def test_read_only_holds_for_commands(workspace: Path, way: Way) -> None:
         succeeded(guard.shell("echo x > f"))
 
 
+@pytest.mark.every_tier
 @pytest.mark.parametrize("way", SANDBOXED)
 def test_other_roots_are_read_or_written_as_given(tmp_path: Path, workspace: Path, way: Way) -> None:
     for name in ("readable", "writable", "neither"):
@@ -429,6 +436,7 @@ def test_other_roots_are_read_or_written_as_given(tmp_path: Path, workspace: Pat
         assert refused(guard.read_only().run(["touch", f"{tmp_path}/writable/more"]))
 
 
+@pytest.mark.every_tier
 def test_home_and_tmp_are_private_and_not_in_the_workspace(guard: ProcessGuard, workspace: Path) -> None:
     home, tmp = succeeded(guard.shell("touch ~/f $TMPDIR/g && echo $HOME && echo $TMPDIR")).splitlines()
     assert not home.startswith(str(workspace)) and home != str(Path.home())

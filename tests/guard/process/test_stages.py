@@ -106,6 +106,7 @@ with ProcessGuard(workspace, sandbox=sandbox, carrier=carrier) as guard:
 """
 
 
+@pytest.mark.every_tier
 @nobody.only_root
 @pytest.mark.parametrize(("sandbox", "carrier"), [("full", "own"), ("full", "bubblewrap"), ("reduced", "auto")])
 def test_96_a_setuid_program_gives_nothing(sandbox: str, carrier: str) -> None:

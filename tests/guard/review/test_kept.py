@@ -75,6 +75,7 @@ ACTS = [
 ]  # fmt: skip
 
 
+@pytest.mark.sample(every=8)
 @pytest.mark.parametrize("way", SANDBOXED)
 @pytest.mark.parametrize("act", ACTS, ids=[act.name for act in ACTS])
 def test_it_is_put_back_and_the_result_says_so(workspace: Path, act: Act, way: Way) -> None:

@@ -111,6 +111,7 @@ def test_unguarded_the_file_is_another_one(workspace: Path, row: Exchange) -> No
     assert exchange(row, workspace, "unsafe-none", "mine")[0] == {"evil\n"}
 
 
+@pytest.mark.sample(every=8)
 @pytest.mark.parametrize("way", SANDBOXED)
 @pytest.mark.parametrize("own", ["mine", ""], ids=["there was one", "there was none"])
 @pytest.mark.parametrize("row", EXCHANGES, ids=[row.name for row in EXCHANGES])

@@ -59,6 +59,7 @@ NEIGHBOURS = [
 ]  # fmt: skip
 
 
+@pytest.mark.sample(every=8)
 @pytest.mark.parametrize("way", SANDBOXED)
 @pytest.mark.parametrize("row", NEIGHBOURS, ids=[row.name for row in NEIGHBOURS])
 def test_it_works_and_stays(world: Repositories, row: Neighbour, way: Way) -> None:
@@ -119,6 +120,7 @@ def test_with_write_commands_change_hooks_and_settings(world: Repositories, way:
 # --- git="read-only"
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("way", ["full", "bubblewrap"])
 @pytest.mark.parametrize("folder", [".", "nested", "sub", "$X", "$B"])
 def test_read_only_repositories_are_read_and_not_changed(world: Repositories, way: Way, folder: str) -> None:

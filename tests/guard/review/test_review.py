@@ -37,6 +37,7 @@ HIDING = [
 ]
 
 
+@pytest.mark.sample
 @nobody.only_root
 @pytest.mark.parametrize("act", HIDING)
 def test_permissions_hide_nothing(act: str) -> None:

@@ -131,12 +131,14 @@ def take_over(world: Repositories, row: Takeover, way: Way) -> tuple[bool, str]:
     return world.marker.exists(), seen
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("row", TAKEOVERS, ids=[row.name for row in TAKEOVERS])
 def test_unguarded_it_succeeds(world: Repositories, row: Takeover) -> None:
     ran, seen = take_over(world, row, "unsafe-none")
     assert ran, seen
 
 
+@pytest.mark.sample(every=8)
 @pytest.mark.parametrize("way", SANDBOXED)
 @pytest.mark.parametrize("row", TAKEOVERS, ids=[row.name for row in TAKEOVERS])
 def test_under_the_guard_it_fails(make_world: Callable[[str], Repositories], row: Takeover, way: Way) -> None:

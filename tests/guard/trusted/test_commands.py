@@ -182,6 +182,7 @@ def snapshot(folder: Path) -> set[tuple[str, int, bytes]]:
     return found
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("way", SANDBOXED)
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_no_command_changes_what_runs_outside_its_sandbox(tmp_path: Path, name: str, way: Way) -> None:
@@ -198,6 +199,7 @@ def test_no_command_changes_what_runs_outside_its_sandbox(tmp_path: Path, name: 
     assert [act for act, code in codes.items() if code == 0] == []
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("way", SANDBOXED)
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_what_people_do_all_day_works(tmp_path: Path, name: str, way: Way) -> None:
@@ -223,6 +225,7 @@ def test_programs_of_the_environment_are_found_by_name_where_no_command_can_chan
     assert codes == {"only-here": 127 if way == "reduced" else 0}
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_each_attack_succeeds_without_a_sandbox(tmp_path: Path, name: str) -> None:
     layout = LAYOUTS[name]
@@ -234,6 +237,7 @@ def test_each_attack_succeeds_without_a_sandbox(tmp_path: Path, name: str) -> No
         assert done.returncode == 0, (act, done.stderr)
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("way", SANDBOXED)
 @pytest.mark.parametrize("act", ["touch envs/x/note", "mkdir -p other/x/bin && ln -sfn other current"])
 def test_a_link_to_a_large_environment_stays(tmp_path: Path, way: Way, act: str) -> None:

@@ -77,6 +77,7 @@ def start(python: str, workspace: Path, *arguments: str) -> subprocess.Completed
     )
 
 
+@pytest.mark.sample
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ATTACKS)
 def test_no_tool_chooses_what_the_next_start_runs(tmp_path: Path, name: str) -> None:

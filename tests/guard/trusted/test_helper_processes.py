@@ -138,6 +138,7 @@ SURROUNDINGS: dict[str, Callable[[Path, Path], dict[str, str]]] = {
 }
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("way", SANDBOXED)
 @pytest.mark.parametrize("name", SURROUNDINGS)
 def test_variables_and_the_current_directory_decide_nothing(

@@ -32,6 +32,7 @@ print(toolkit.invoke("later", {{"query": "abc"}}).content.total)
 """
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("spelling", SPELLINGS)
 @pytest.mark.parametrize("control", [False, True])
 def test_the_workspace_is_recognised_however_it_is_spelled_on_the_path(

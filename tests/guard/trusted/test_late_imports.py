@@ -154,6 +154,7 @@ def run_agent(
     return done, set(marker.read_text().split()) if marker.exists() else set()
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("name", STARTS)
 def test_no_module_that_a_tool_wrote_is_imported_as_ours(tmp_path: Path, url: str, name: str) -> None:
     needs("full")
@@ -162,6 +163,7 @@ def test_no_module_that_a_tool_wrote_is_imported_as_ours(tmp_path: Path, url: st
     assert "is on sys.path" in done.stderr
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("name", STARTS)
 def test_without_the_finder_it_is(tmp_path: Path, url: str, name: str) -> None:
     needs("full")
@@ -361,6 +363,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_a_generated_package_stays_what_it_was(
     tmp_path: Path, project: Path, url: str, attack: str, monkeypatch: pytest.MonkeyPatch

@@ -96,6 +96,7 @@ def suite(request: pytest.FixtureRequest) -> Suite:
     return find_suite(request)
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize(
     ("revision", "scenario"),
     [

@@ -27,6 +27,7 @@ def open_edit(shop: RunningPlayground, open_page: OpenPage) -> Page:
     return page
 
 
+@pytest.mark.whole
 def test_the_verdict_follows_the_typing(shop: RunningPlayground, open_page: OpenPage) -> None:
     page = open_page(shop, "#/tools/read_file")
     expect(page.locator("#verdict")).to_have_text("Not judged yet: the arguments are not complete.")
@@ -75,7 +76,7 @@ def test_an_approved_edit_shows_its_diff_first(shop: RunningPlayground, open_pag
     assert (shop.workspace / "page.py").read_text() == "a = 3\nb = 2\n"
 
 
-@pytest.mark.parametrize("how", ["words", "escape"])
+@pytest.mark.parametrize("how", ["words", pytest.param("escape", marks=pytest.mark.whole)])
 def test_a_denied_edit_changes_nothing(shop: RunningPlayground, open_page: OpenPage, how: str) -> None:
     page = open_edit(shop, open_page)
     if how == "words":
@@ -142,7 +143,7 @@ def test_a_long_command_shows_progress_and_can_be_cancelled(
     expect(page.locator("#cancel")).to_be_hidden()
 
 
-@pytest.mark.parametrize("how", ["another view", "closed tab"])
+@pytest.mark.parametrize("how", [pytest.param("another view", marks=pytest.mark.whole), "closed tab"])
 def test_leaving_ends_the_call(shop: RunningPlayground, open_page: OpenPage, silent_pipe: str, how: str) -> None:
     page = open_page(shop, "#/tools/bash")
     with line_in(shop.workspace) as line:

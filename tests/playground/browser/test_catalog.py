@@ -11,6 +11,7 @@ from tests.playground.running import RunningPlayground
 pytestmark = pytest.mark.xdist_group("browser")
 
 
+@pytest.mark.whole
 def test_the_search_finds_tools_by_their_words(shop: RunningPlayground, open_page: OpenPage) -> None:
     page = open_page(shop)
     search = page.get_by_label("Search tools")

@@ -34,6 +34,7 @@ def fill_whole_form(page: Page) -> None:
     page.get_by_label("either one of several").fill("12")
 
 
+@pytest.mark.whole
 def test_every_kind_of_field_arrives_as_its_type(forms: RunningPlayground, open_page: OpenPage) -> None:
     page = open_page(forms, "#/tools/everything")
     fill_whole_form(page)
@@ -42,6 +43,7 @@ def test_every_kind_of_field_arrives_as_its_type(forms: RunningPlayground, open_
     assert result_of(page) == WHOLE
 
 
+@pytest.mark.whole
 def test_what_nobody_filled_in_is_not_sent(forms: RunningPlayground, open_page: OpenPage) -> None:
     page = open_page(forms, "#/tools/everything")
     expect(page.locator(".problem", has_text="This is required.")).to_have_count(2)
@@ -77,6 +79,7 @@ def test_form_and_json_hold_the_same_value(forms: RunningPlayground, open_page: 
     expect(page.get_by_label("name string")).to_have_value("")
 
 
+@pytest.mark.whole
 def test_a_problem_stands_at_its_field(forms: RunningPlayground, open_page: OpenPage) -> None:
     page = open_page(forms, "#/tools/everything")
     page.locator("details.optional summary").click()
@@ -90,6 +93,7 @@ def test_a_problem_stands_at_its_field(forms: RunningPlayground, open_page: Open
     expect(page.locator(".problem", has_text="This is not valid JSON")).to_be_visible()
 
 
+@pytest.mark.whole
 def test_an_example_fills_the_form(forms: RunningPlayground, open_page: OpenPage) -> None:
     page = open_page(forms, "#/tools/everything")
     page.locator("#example").click()

@@ -28,6 +28,7 @@ def tab_to(page: Page, selector: str) -> None:
     raise AssertionError(f"Tab does not reach {selector}")
 
 
+@pytest.mark.whole
 def test_everything_works_by_keyboard(shop: RunningPlayground, open_page: OpenPage) -> None:
     (shop.workspace / "keys.py").write_text("a = 1\n")
     page = open_page(shop)
@@ -59,6 +60,7 @@ def test_everything_works_by_keyboard(shop: RunningPlayground, open_page: OpenPa
     assert (shop.workspace / "keys.py").read_text() == "a = 2\n"
 
 
+@pytest.mark.whole
 def test_the_focus_can_be_seen_and_the_skip_link_skips(shop: RunningPlayground, open_page: OpenPage) -> None:
     page = open_page(shop, "#/tools/list")
     page.evaluate("document.activeElement.blur()")
@@ -74,6 +76,7 @@ def test_the_focus_can_be_seen_and_the_skip_link_skips(shop: RunningPlayground, 
 VIEWS = ("", "#/tools/edit", "#/tools/todowrite", "#/timeline", "#/tokens")
 
 
+@pytest.mark.whole
 def test_nothing_is_wider_than_a_narrow_screen(shop: RunningPlayground, open_page: OpenPage) -> None:
     page = open_page(shop, width=360, height=740)
     wide = "element => element.getBoundingClientRect().right > 361 && !element.closest('.scroll, pre, .skip')"
@@ -88,6 +91,7 @@ def test_nothing_is_wider_than_a_narrow_screen(shop: RunningPlayground, open_pag
         assert page.evaluate(f"[...document.querySelectorAll('body *')].filter({wide}).map(one => one.outerHTML)") == []
 
 
+@pytest.mark.whole
 def test_a_narrow_screen_shows_the_list_or_the_tool(shop: RunningPlayground, open_page: OpenPage) -> None:
     page = open_page(shop, width=360, height=740)
     page.locator("#tools a", has_text="read_file").first.click()
@@ -104,7 +108,7 @@ def violations(page: Page) -> list[Any]:
     return [(one["id"], one["nodes"][0]["html"], one["nodes"][0]["failureSummary"]) for one in found]
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 360)])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), pytest.param("dark", 360, marks=pytest.mark.whole)])
 def test_axe_finds_nothing(shop: RunningPlayground, open_page: OpenPage, scheme: str, width: int) -> None:
     (shop.workspace / "axe.py").write_text("a = 1\n")
     page = open_page(shop, width=width, color_scheme=scheme, reduced_motion="reduce")

@@ -13,6 +13,7 @@ from tests.playground.running import RunningPlayground, playground
 pytestmark = pytest.mark.xdist_group("browser")
 
 
+@pytest.mark.whole
 def test_the_timeline_shows_calls_and_the_state_of_the_chain(tmp_path: Path, open_page: OpenPage) -> None:
     workspace, log = tmp_path / "workspace", tmp_path / "audit.jsonl"
     workspace.mkdir()
@@ -33,11 +34,13 @@ def test_the_timeline_shows_calls_and_the_state_of_the_chain(tmp_path: Path, ope
         expect(page.locator("#chain")).to_contain_text("line 1 was changed")
 
 
+@pytest.mark.whole
 def test_a_temporary_log_is_called_temporary(forms: RunningPlayground, open_page: OpenPage) -> None:
     page = open_page(forms, "#/timeline")
     expect(page.locator("article")).to_contain_text("This log is temporary: it is removed when the playground ends.")
 
 
+@pytest.mark.whole
 def test_the_cost_in_tokens_is_an_estimate_and_says_so(shop: RunningPlayground, open_page: OpenPage) -> None:
     page = open_page(shop, "#/tokens")
     expect(page.locator("article")).to_contain_text("Tokens are an estimate: bytes / 4.")
@@ -58,6 +61,7 @@ def test_without_the_token_the_page_says_where_to_find_it(shop: RunningPlaygroun
             assert "token" not in page.url and "read_file" not in page.content()
 
 
+@pytest.mark.whole
 def test_when_the_playground_has_ended_the_page_says_so(tmp_path: Path, browser: Browser) -> None:
     with playground(tmp_path) as running, browser.new_context() as context:
         page = context.new_page()

@@ -45,6 +45,7 @@ NEVER_ENDING = {
 }  # fmt: skip
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("name", NEVER_ENDING)
 def test_a_program_that_never_ends_leaves_nothing(each_world: World, name: str) -> None:
     with each_world.untouched():
@@ -52,6 +53,7 @@ def test_a_program_that_never_ends_leaves_nothing(each_world: World, name: str) 
         assert [error.message for error in result.errors] == ["it was stopped"]
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize(
     "code",
     [
@@ -66,6 +68,7 @@ def test_what_a_program_leaves_behind_ends_with_it(each_world: World, code: str)
         assert each_world.run(code).value == 1
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize(
     "code",
     [
@@ -108,6 +111,7 @@ world.toolkit.run_program(SOURCE, inputs=world.inputs(sys.argv[4]), checker="off
 """
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("name", ["sleeps", "a daemon", "children that change all the time"])
 @pytest.mark.parametrize("way", ["full", "reduced"])
 def test_nothing_survives_when_the_agent_is_killed(world: World, tmp_path: Path, way: str, name: str) -> None:

@@ -68,6 +68,7 @@ ROWS = [
 ]  # fmt: skip
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name.replace(" ", "-"))
 def test_a_forged_frame_gains_nothing(world: World, row: Forged) -> None:
     with world.untouched():

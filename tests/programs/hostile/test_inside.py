@@ -56,6 +56,7 @@ ROWS = [
 ]  # fmt: skip
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name.replace(" ", "-"))
 def test_it_gains_nothing(world: World, row: Row) -> None:
     with world.untouched():

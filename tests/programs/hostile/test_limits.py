@@ -44,6 +44,7 @@ ROWS = [
 ]  # fmt: skip
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name.replace(" ", "-"))
 def test_it_is_ended(each_world: World, row: Excess) -> None:
     with each_world.unharmed():

@@ -100,6 +100,7 @@ def run_table(way: Way, base: Path, inputs: dict[str, object]) -> Ran:
         made.close()
 
 
+@pytest.mark.every_tier
 @pytest.mark.parametrize("way", SANDBOXED)
 def test_what_a_program_can_do_to_the_machine(world: AttackedWorld, tmp_path: Path, way: Way) -> None:  # noqa: F811
     (tmp_path / "state").mkdir()

@@ -37,6 +37,7 @@ def toolkit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Toolkit]:
         yield made
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("name", TEXTS)
 def test_it_is_refused_or_checked_in_time(toolkit: Toolkit, name: str) -> None:
     result = toolkit.with_options(deadline=20).run_program(TEXTS[name], checker="mypy")

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from copy import deepcopy
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import tries
 from toolkit import (
     AssistantToolCallMessage,
     ChatMessage,
@@ -171,7 +172,7 @@ messages = st.one_of(results, results, st.builds(call), st.just(TextMessage("use
 histories = st.lists(messages, max_size=40)
 
 
-@settings(max_examples=150, deadline=None)
+@tries(150)
 @given(history=histories)
 @pytest.mark.slow
 def test_nothing_is_changed_in_place_and_nothing_twice(history: list[ChatMessage]) -> None:
@@ -184,14 +185,14 @@ def test_nothing_is_changed_in_place_and_nothing_twice(history: list[ChatMessage
     assert fit_history(tuple(history), WINDOW) == fitted
 
 
-@settings(max_examples=150, deadline=None)
+@tries(150)
 @given(history=histories, added=histories)
 @pytest.mark.slow
 def test_going_on_with_what_came_back_makes_no_difference(history: list[ChatMessage], added: list[ChatMessage]) -> None:
     assert fit_history([*fit_history(history, WINDOW), *added], WINDOW) == fit_history([*history, *added], WINDOW)
 
 
-@settings(max_examples=100, deadline=None)
+@tries(100)
 @given(history=histories)
 def test_the_beginning_changes_only_at_few_steps(history: list[ChatMessage]) -> None:
     steps = 0
@@ -205,7 +206,7 @@ def test_the_beginning_changes_only_at_few_steps(history: list[ChatMessage]) -> 
     assert steps <= kept_tokens(history) // (BUDGET // 4)
 
 
-@settings(max_examples=150, deadline=None)
+@tries(150)
 @given(history=histories)
 @pytest.mark.slow
 def test_only_the_oldest_that_may_go_have_gone(history: list[ChatMessage]) -> None:
@@ -225,7 +226,7 @@ def test_only_the_oldest_that_may_go_have_gone(history: list[ChatMessage]) -> No
     assert len(results) - 1 not in gone
 
 
-@settings(max_examples=100, deadline=None)
+@tries(100)
 @given(outputs=st.lists(st.integers(0, 12_000), max_size=40))
 def test_outputs_that_may_go_stay_within_the_budget(outputs: list[int]) -> None:
     fitted = fit_history(turns(*map(result, outputs)), WINDOW)

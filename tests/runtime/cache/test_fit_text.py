@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.examples import tries
 from toolkit.runtime.stores.budget import Fitted, fit_text, note, shorten
 
 REF = "b3V0cHV0cyBhcmUga2VwdCBhIHdoaWxl"
@@ -19,7 +20,7 @@ letters = st.sampled_from("ab\n\n\r é日\U0001f600\ud800\u200d")
 texts = st.text(letters, max_size=200) | st.lists(st.sampled_from(["x" * 50, "", "é" * 9, "line"])).map("\n".join)
 
 
-@settings(max_examples=500, deadline=None)
+@tries(500)
 @given(text=texts, limit=st.integers(0, 220))
 @example(text="é" * 10, limit=0)
 @example(text="\U0001f600", limit=3)
@@ -39,7 +40,7 @@ def test_head_and_tail_are_the_ends_of_the_text_within_the_limit(text: str, limi
     assert (fitted.size, fitted.cut_bytes) == (size(text), size(middle))
 
 
-@settings(max_examples=500, deadline=None)
+@tries(500)
 @given(text=texts, limit=st.integers(0, 220))
 @pytest.mark.slow
 def test_the_missing_lines_are_named(text: str, limit: int) -> None:
@@ -111,7 +112,7 @@ def test_a_line_between_says_what_is_missing_and_how_to_get_it(
     assert shorten(text, limit, ref) == words
 
 
-@settings(max_examples=100, deadline=None)
+@tries(100)
 @given(text=texts, limit=st.integers(0, 220), ref=st.just(REF) | st.none())
 def test_the_note_is_one_line_of_bounded_length(text: str, limit: int, ref: str | None) -> None:
     line = note(fit_text(text, limit), ref)

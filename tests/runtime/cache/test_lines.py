@@ -7,9 +7,10 @@ from itertools import islice, pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.examples import tries
 from tests.runtime.cache.reading import kept
 from toolkit import FileOutputCache
 from toolkit.runtime.stores.outputs import MAX_LINE_CHARACTERS, STRETCH, CachedOutput, LineIndex, position_of
@@ -39,7 +40,7 @@ rows = st.sampled_from([b"", b"x", b"\xc3\xa9" * 30, b"\xff\xfe", b"\r", b"y" * 
 outputs = st.lists(rows, max_size=40).map(b"\n".join) | st.binary(max_size=200)
 
 
-@settings(max_examples=200, deadline=None)
+@tries(200)
 @given(data=outputs, offset=st.integers(1, 50), limit=st.integers(1, 50) | st.none())
 @example(data=b"", offset=1, limit=1)
 @example(data=b"\n", offset=1, limit=None)
@@ -61,7 +62,7 @@ def test_lines_are_those_of_the_text(data: bytes, offset: int, limit: int | None
         assert line.is_clipped == (len(text) > MAX_LINE_CHARACTERS)
 
 
-@settings(max_examples=200, deadline=None)
+@tries(200)
 @given(data=outputs, cuts=st.lists(st.integers(0, 100_000)))
 @pytest.mark.slow
 def test_the_index_does_not_depend_on_how_an_output_comes_in(data: bytes, cuts: list[int]) -> None:
@@ -76,7 +77,7 @@ def test_the_index_does_not_depend_on_how_an_output_comes_in(data: bytes, cuts: 
     assert once.marks == array("Q", (data[:end].count(b"\n") for end in range(STRETCH, len(data) + 1, STRETCH)))
 
 
-@settings(max_examples=100, deadline=None)
+@tries(100)
 @given(data=st.binary(min_size=1, max_size=60).map(lambda data: data + b"\n"), number=st.integers(1, 20))
 def test_a_line_feed_is_found_by_halving(data: bytes, number: int) -> None:
     places = [at for at, byte in enumerate(data) if byte == 10]

@@ -11,9 +11,10 @@ import threading
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import tries
 from tests.projects import run
 from tests.runtime.cache.reading import files, is_unknown, kept, used, warnings, whole
 from toolkit import ContentBlock, FileOutputCache
@@ -54,7 +55,7 @@ def test_keeps_an_output_as_it_is(
 pieces = st.lists(st.binary(max_size=50) | st.just(b"x" * 100_000) | st.just(b"\n" * 70_000), max_size=8)
 
 
-@settings(max_examples=60, deadline=None)
+@tries(60)
 @given(pieces=pieces)
 @pytest.mark.slow
 def test_what_comes_in_pieces_is_kept_whole(tmp_path_factory: pytest.TempPathFactory, pieces: list[bytes]) -> None:

@@ -149,6 +149,7 @@ def verdicts(suite: Suite, url: str, tmp_path_factory: pytest.TempPathFactory) -
     }
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize(
     ("revision", "scenario"), [(revision, name) for revision in PASSED for name in PASSED[revision]]
 )

@@ -14,7 +14,7 @@ import pytest
 from tests.node_programs import NodePackage, NodeProgram, find_program
 from tests.serve.conformance.server import SECONDS, serve_http
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("serve-conformance")]
+pytestmark = [pytest.mark.slow, pytest.mark.whole, pytest.mark.xdist_group("serve-conformance")]
 
 PACKAGE = NodePackage("@modelcontextprotocol/inspector", "2.12.0", "clients/launcher/build/index.js")
 TOKEN = "a-token-of-this-test"
@@ -74,7 +74,6 @@ def test_it_lists_and_calls_over_stdio(inspector: Inspector, workspace: Path) ->
     assert answer["structuredContent"]["content"] == "one\ntwo\n"
 
 
-@pytest.mark.whole
 def test_it_calls_over_http_with_a_token(inspector: Inspector, workspace: Path, tmp_path: Path) -> None:
     with serve_http(tmp_path, "--workspace", str(workspace), "--preset", "edit", token=TOKEN) as url:
         call = [
