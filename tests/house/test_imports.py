@@ -155,7 +155,12 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.adapters",
     ),
     # judges addresses as the network guard does
-    "codegen/imports/settings.py": ("toolkit.codegen", "toolkit.errors", "toolkit.schema", "toolkit.guard.network.hosts"),
+    "codegen/imports/settings.py": (
+        "toolkit.codegen",
+        "toolkit.errors",
+        "toolkit.schema",
+        "toolkit.guard.network.hosts",
+    ),
     # a policy decides which tools a profile may ever call
     "codegen/package/profiles.py": (
         "toolkit.codegen",

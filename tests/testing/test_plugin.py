@@ -193,9 +193,7 @@ class TestFiles(PackLaws):
 
 
 def test_laws_of_packs(suite: Suite) -> None:
-    suite.write(
-        "test_it.py", PACKS.replace("SPECS", repr(str(Path(toolkit.__file__).with_name("builtin") / "files")))
-    )
+    suite.write("test_it.py", PACKS.replace("SPECS", repr(str(Path(toolkit.__file__).with_name("builtin") / "files"))))
     shown = suite.run()
     assert "failed" not in shown and "passed" in shown
 
