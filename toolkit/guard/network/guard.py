@@ -10,6 +10,9 @@ Not stopped: what the server does with the URL, and what the response contains.
 
 HTTP is the standard library's, over our own connection: an HTTP client would look names up and connect by itself, and would
 be one more dependency to audit.
+
+How it is built: ``hosts.py`` reads URLs and judges hosts and addresses, this module connects and exchanges, and ``proxy.py``
+does the same for commands with the guarded network.
 """
 
 from __future__ import annotations

@@ -5,6 +5,9 @@ If no rule matches, ``tools[name]`` decides, else ``default``. A deny or ask rul
 matches it; allow rules must cover *everything* that it touches.
 
 Paths are judged by where they really lead, before the call; the sandbox holds the call to that while it runs.
+
+How it is built: ``rule.py`` is one rule, ``policy_file.py`` reads a file of them, and ``touched.py`` compares them with what
+a call touches. ``commands.py`` reads commands, with the tables in ``command_options.py``.
 """
 
 from __future__ import annotations

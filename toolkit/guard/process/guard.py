@@ -13,6 +13,11 @@ Both: what a command changed so that git would run it is put back after it (``gu
 Not stopped: what else a command does to the workspace; hard links into the workspace; with ``network="host"`` any
 address, the host's own included. A command keeps the caller's uid, uid 0 too, without any capability, so it cannot write
 what another user owns. ``socket(AF_UNIX)`` is refused, so programs that use a socket file among themselves fail.
+
+How it is built: ``tier.py`` finds out which sandbox works here. ``sandbox.py`` starts commands in it through
+``fork_client.py``, and ``command.py`` is one command as this process sees it. The rest runs in processes of its own:
+``fork_server.py``, and for each command ``supervisor.py``, inside what ``namespaces.py`` or ``bubblewrap.py`` has built and
+restricted by ``kernel.py``.
 """
 
 from __future__ import annotations
