@@ -10,7 +10,7 @@ import pytest
 
 from tests.projects import REPOSITORY
 from tests.wheel.installed import Installed, build, find_python, install
-from tests.wheel.test_wheel import check_project, write_project
+from tests.wheel.test_wheel import check_project, check_types, write_project
 
 pytestmark = [pytest.mark.whole, pytest.mark.xdist_group("scale")]
 
@@ -61,6 +61,7 @@ def test_the_first_program_of_the_readme(other: Installed, tmp_path: Path) -> No
 def test_a_project_needs_only_the_wheel(other: Installed, tmp_path: Path) -> None:
     write_project(other.project)
     check_project(other, tmp_path)
+    check_types(other, tmp_path)
 
 
 @pytest.mark.parametrize("folder", FOLDERS)

@@ -31,9 +31,6 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
     made = install(sys.executable, wheel, tmp_path_factory.mktemp("wheel"))
     _lend_dependencies(made)
-    # mypy uses what it knows of dependencies. The toolkit is in another place here, so mypy reads all of it.
-    copy_first_cache(made.project / ".mypy_cache")
-    copy_first_cache(made.project / "cache-of-the-plugin", plugin=True)
     write_project(made.project)
     return made
 
@@ -58,24 +55,36 @@ def test_a_project_needs_only_the_wheel(installed: Installed, tmp_path: Path) ->
     check_project(installed, tmp_path)
 
 
+@pytest.mark.whole  # tests/docs has mypy read all pages in such an environment
+def test_a_project_is_type_checked_with_only_the_wheel(installed: Installed, tmp_path: Path) -> None:
+    # mypy uses what it knows of dependencies. The toolkit is in another place here, so mypy reads all of it.
+    copy_first_cache(installed.project / ".mypy_cache")
+    copy_first_cache(installed.project / "cache-of-the-plugin", plugin=True)
+    check_types(installed, tmp_path)
+
+
 def check_project(installed: Installed, tmp_path: Path) -> None:
-    """The project is imported, generated, checked, type-checked and run, and nothing of it comes from the checkout."""
+    """The project is imported, generated, checked and run, and nothing of it comes from the checkout."""
     assert installed.run("toolkit", "import", "--trust").stdout.count(": new") == len(IMPORTED)
     for name in IMPORTED:
         spec = Path("acme", "tools", f"{name}.json")
         assert (installed.project / spec).read_bytes() == (DOWNSTREAM / spec).read_bytes()
     assert "files changed" in installed.run("toolkit", "generate").stdout
     assert installed.run("toolkit", "check").stdout == "acme/generated: up to date\n"
-    installed.run("python", "-m", "mypy", "--strict", "agent.py", "acme")
-    plugin = tmp_path / "mypy.ini"
-    plugin.write_text("[mypy]\nplugins = toolkit.mypy\n")
-    with_plugin = [f"--config-file={plugin}", "--cache-dir=cache-of-the-plugin"]
-    installed.run("python", "-m", "mypy", "--strict", *with_plugin, "agent.py", "acme")
     (tmp_path / "note.txt").write_text("a note\n")
     printed = installed.run("python", "agent.py", str(tmp_path)).stdout.splitlines()
     assert printed[:2] == ["5 a note 6 ['a', 'cat']", "INVALID_TOOL_ARGUMENTS"]
     assert all(Path(file).is_relative_to(installed.environment) for file in printed[2:5])
     assert str(REPOSITORY) not in printed[5:]
+
+
+def check_types(installed: Installed, tmp_path: Path) -> None:
+    """mypy finds nothing in the project that ``check_project`` has made, without our plugin and with it."""
+    installed.run("python", "-m", "mypy", "--strict", "agent.py", "acme")
+    plugin = tmp_path / "mypy.ini"
+    plugin.write_text("[mypy]\nplugins = toolkit.mypy\n")
+    with_plugin = [f"--config-file={plugin}", "--cache-dir=cache-of-the-plugin"]
+    installed.run("python", "-m", "mypy", "--strict", *with_plugin, "agent.py", "acme")
 
 
 def test_the_wheel_holds_what_runs_and_nothing_else(installed: Installed) -> None:
@@ -119,7 +128,6 @@ def own_folders(installed: Installed) -> Installed:
         # Only with a settings file, however small, does pyrefly run its full set of checks.
         "pyrefly.toml": 'python-version = "3.11"\n',
     }
-    copy_first_cache(project / ".mypy_cache")
     for name, text in files.items():
         (project / name).parent.mkdir(parents=True, exist_ok=True)
         (project / name).write_text(text)
@@ -139,12 +147,13 @@ CHECKERS: dict[str, tuple[str, ...]] = {
 }
 
 
-@pytest.mark.parametrize(
-    "checker", ["mypy", *(pytest.param(name, marks=pytest.mark.whole) for name in CHECKERS if name != "mypy")]
-)
+@pytest.mark.whole
+@pytest.mark.parametrize("checker", CHECKERS)
 def test_a_project_with_its_own_generated_and_codegen_folders_is_type_checked(
     own_folders: Installed, checker: str
 ) -> None:
+    if checker == "mypy":
+        copy_first_cache(own_folders.project / ".mypy_cache")
     python, ours = own_folders.environment / "bin" / "python", Path(sys.executable).parent
     command = [part.format(python=python, ours=ours) for part in CHECKERS[checker]]
 

@@ -217,7 +217,7 @@ def test_86_the_kernel_has_a_ceiling_of_its_own(workspace: Path) -> None:
 
 # Takes descriptors, memory and time from whoever is to kill it, and leaves processes behind.
 DISARM = """
-import os, resource, subprocess, sys
+import os, resource, subprocess, sys, time
 done = 0
 for pid in (os.getppid(), int(sys.argv[1])):
     for kind in (resource.RLIMIT_NOFILE, resource.RLIMIT_NPROC, resource.RLIMIT_AS):
@@ -229,7 +229,7 @@ for pid in (os.getppid(), int(sys.argv[1])):
 for _ in range(8):
     subprocess.Popen([sys.executable, "hold.py"], start_new_session=True)
 while len([name for name in os.listdir() if name.startswith("ready-")]) < 8:
-    pass
+    time.sleep(0.01)
 print(done)
 """
 
