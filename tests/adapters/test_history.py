@@ -288,7 +288,7 @@ def test_a_history_that_grows_is_encoded_like_a_whole_one(adapter: Any, pieces: 
 
 def test_an_edited_history_is_encoded_again() -> None:
     encoded: dict[object, EncodedHistory] = {}
-    turn = [said(), called("a"), result("a")]
+    turn: list[ChatMessage] = [said(), called("a"), result("a")]
     for messages in ([*turn, TextMessage("assistant", "so")], [said("bye"), *turn[1:]], [said("bye")]):
         sent = encode_history(RunMessages(messages, encoded), messages, openai_chat.encode_messages)
         assert sent == openai_chat.encode_messages(messages)

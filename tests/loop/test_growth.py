@@ -23,6 +23,7 @@ from toolkit import (
     ToolResult,
     ToolResultMessage,
     create_agent_toolkit,
+    fit_history,
     run,
 )
 from toolkit.adapters.anthropic import AnthropicDriver
@@ -112,8 +113,8 @@ PROVIDERS: Final = {
 NAMES: Final = pytest.mark.parametrize("name", PROVIDERS)
 
 
-def converse(workspace: Path, driver: Any, prompt: Any = "Read.", **options: Any) -> Conversation:
-    (workspace / "notes.txt").write_text("n\u00f6ted\n" * 20)
+def converse(workspace: Path, driver: Any, prompt: Any = "Read.", *, lines: int = 20, **options: Any) -> Conversation:
+    (workspace / "notes.txt").write_text("n\u00f6ted\n" * lines)
     policy = SecurityPolicy(default="deny", tools={"read_file": "allow"})
     with create_agent_toolkit(ToolkitContext(workspace, policy)) as tk:
         return run(driver, tk, prompt, limits=RunLimits(turns=None), **options)
@@ -181,6 +182,22 @@ def test_a_request_of_a_run_is_that_of_its_conversation(tmp_path: Path, name: st
         client.answers.append(provider.turn(None))
         provider.driver(client).query(list(conversation.messages), options)
         assert request[provider.history] == client.requests[-1][provider.history]
+
+
+@NAMES
+def test_a_request_of_a_run_with_a_window_is_that_of_its_fitted_conversation(tmp_path: Path, name: str) -> None:
+    provider, window = PROVIDERS[name], 1
+    client = provider.script(*"12345678")
+    saved: list[Conversation] = []
+    # Each output takes about half of what all of them may take.
+    converse(tmp_path, provider.driver(client), lines=2_000, window=window, save=saved.append)
+    sent = [request[provider.history] for request in client.requests[1:]]
+    assert len(sent) == 8
+    assert "omitted here" in repr(sent[-1])
+    for request, (_, conversation) in zip(sent, list(pairwise(saved))[::2], strict=True):
+        client.answers.append(provider.turn(None))
+        provider.driver(client).query(fit_history(conversation.messages, window))
+        assert request == client.requests[-1][provider.history]
 
 
 @NAMES

@@ -69,9 +69,9 @@ class Exchange:
     ``build_request`` returns keyword arguments for ``send`` and ``send_streaming``, the client's methods; those of an async
     client are awaited. ``manage`` wraps a stream that does not close itself in a context manager that does. ``finish`` may
     change a result before it is returned. ``error_reason`` tells the errors of a safety filter from others. ``output_rules``
-    are those by which ``build_request`` rewrites the schema of a structured output, if it does. ``provider_name`` (as
-    OpenTelemetry calls it) and ``model`` are for traces. ``history`` is the key of a request under which the conversation
-    is, as ``encode_history`` returned it.
+    are the rules with which ``build_request`` rewrites the schema of a structured output, if it does. ``history`` is the key
+    of a request that holds the conversation, as ``encode_history`` returned it. ``provider_name`` (OpenTelemetry's name for
+    it) and ``model`` are for traces.
     """
 
     build_request: Callable[[Prompt, QueryOptions], JsonDict]

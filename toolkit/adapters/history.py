@@ -4,8 +4,8 @@ Every provider wants the results of a turn right after it, one for each call. Hi
 when old messages are dropped to save tokens, or when two histories are joined. Some servers send the same call ids in every
 turn. Providers also refuse messages without content, and some a conversation that the assistant starts.
 
-Messages do not change. So a run repairs and encodes each of them once: what it knows of the earlier ones is kept by their
-identity, and an edited conversation is read again from its beginning.
+Messages are immutable, so a run repairs and encodes each of them once. It recognizes earlier messages by identity, and reads
+an edited conversation again from its beginning.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def validate_history(messages: Sequence[ChatMessage]) -> list[HistoryProblem]:
 def repair_history(messages: Sequence[ChatMessage]) -> RepairedHistory:
     """Moves results to their calls, adds an error for each lost one, and drops results without a call.
 
-    Calls with the same id get distinct ones, also across turns, and their results with them; what is added to a conversation
+    Calls with the same id get distinct ones, even across turns, and their results with them; what is added to a conversation
     later changes no id before it, so prompt caches stay valid. Blank texts are dropped. If the assistant speaks first, a line
     of the user is put before it. No other text of users and models is dropped or moved.
 
@@ -119,7 +119,7 @@ class GrowingHistory:
         turns = _Turns(placed, self._ids, changes)
         added = list(turns.with_results())
         repaired = [*self._known, *added]
-        # Results may still come for a turn whose calls wait for them, so it is read again the next time.
+        # A turn whose calls wait for results is read again with them.
         waiting = next((at for at, message in enumerate(added) if message is turns.waiting), len(added))
         if turns.waiting is not None:
             self._ids.taken.difference_update(call.id for call in turns.waiting.tool_calls)
@@ -129,7 +129,7 @@ class GrowingHistory:
 
 
 def starts_with(messages: Sequence[ChatMessage], known: Sequence[ChatMessage]) -> bool:
-    """Whether the first messages are the known ones: the same objects, because equal ones may be written differently."""
+    """Whether the first messages are the known ones, as objects: equal messages may be encoded differently (1 and True)."""
     return len(messages) >= len(known) and all(map(is_, messages, known))
 
 
@@ -225,7 +225,7 @@ class _Ids:
 
 
 class _Turns:
-    """Messages whose results are assigned to calls, each to the nearest call before it that waits for one."""
+    """Assigns results to calls, each to the nearest call before it that waits for one."""
 
     def __init__(self, placed: Sequence[_Placed], ids: _Ids, changes: list[HistoryProblem]) -> None:
         self._changes = changes
@@ -342,7 +342,7 @@ def _with_new_ids(kept: Any, calls: Sequence[_Call]) -> Any:
 
 
 class RunMessages(list[ChatMessage]):
-    """The messages of a run's next request. ``encoded`` belongs to the run: what drivers made of the messages so far.
+    """The messages of a run's next request. ``encoded`` belongs to the run: what drivers encoded for earlier requests.
 
     Copies are plain lists.
     """
@@ -361,7 +361,7 @@ def encode_history(
     encode: Callable[..., list[_Made]],
     *settings: Hashable,
 ) -> list[_Made]:
-    """``encode(messages, *settings)`` without lone surrogates. If ``prompt`` is of a run, only new messages are encoded."""
+    """``encode(messages, *settings)`` without lone surrogates. For the ``prompt`` of a run, encodes only new messages."""
 
     def encode_some(some: Sequence[ChatMessage]) -> list[_Made]:
         made: list[_Made] = mend(encode(some, *settings))

@@ -51,7 +51,7 @@ async def run_async(
     on_action: AsyncOnAction | None = None,
     save: Save | None = None,
 ) -> Conversation:
-    """The same as ``run`` for an async driver and an async toolkit. Hooks may be async; cancelling the task ends the run."""
+    """``run`` for an async driver and an async toolkit. Hooks may be async, and cancelling the task ends the run."""
     check_driver(driver, "query")
     _check_toolkit(toolkit)
     state = RunState(toolkit, prompt, options, limits, window, signal)
@@ -82,7 +82,7 @@ def stream_run_async(
     on_action: AsyncOnAction | None = None,
     save: Save | None = None,
 ) -> AsyncGenerator[RunEvent, None]:
-    """The same as ``stream_run`` for an async driver and an async toolkit: ``async for event in stream_run_async(...)``."""
+    """``stream_run`` for an async driver and an async toolkit: ``async for event in stream_run_async(...)``."""
     check_driver(driver, "stream_query")
     _check_toolkit(toolkit)
     state = RunState(toolkit, prompt, options, limits, window, signal)
@@ -188,7 +188,7 @@ def _not_async(driver: AsyncDriver) -> SetupError:
 
 
 async def await_answer(answer: Awaitable[T], state: RunState) -> T:
-    """What a driver answers. It is awaited in this task: what a driver enters in one step, it may leave in another."""
+    """A driver's answer, awaited in this task: a driver may leave in a later step what it has entered in this one."""
     loop, caller = asyncio.get_running_loop(), state.signal.caller
 
     def end() -> None:

@@ -1,4 +1,4 @@
-"""What a run needs of a model: the methods that the drivers of ``toolkit.adapters`` have."""
+"""What a run needs from a model: the methods of the drivers in ``toolkit.adapters``."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ if TYPE_CHECKING:
 class Driver(Protocol):
     """Sends one request to a model and returns its answer; an error becomes ``finish_reason="error"``.
 
-    ``OpenAIChatDriver`` and its like are drivers; so is any class with this method, such as a scripted model in a test.
-    Attributes ``provider_name`` and ``model``, if it has them, are shown in traces.
+    ``OpenAIChatDriver`` is one, and so is any class with this method, such as a scripted model in a test. Traces show the
+    attributes ``provider_name`` and ``model`` if it has them.
     """
 
     def query(self, prompt: str | Sequence[ChatMessage], options: QueryOptions, /) -> QueryResult: ...
 
 
 class StreamingDriver(Driver, Protocol):
-    """A ``Driver`` whose answers can be read as they come, which ``stream_run`` needs."""
+    """A ``Driver`` that can stream its answers, as ``stream_run`` needs."""
 
     def stream_query(self, prompt: str | Sequence[ChatMessage], options: QueryOptions, /) -> StreamResult: ...
 
 
 class AsyncDriver(Protocol):
-    """The async ``Driver``: ``AsyncOpenAIChatDriver`` and its like."""
+    """The async ``Driver``, such as ``AsyncOpenAIChatDriver``."""
 
     async def query(self, prompt: str | Sequence[ChatMessage], options: QueryOptions, /) -> QueryResult: ...
 
@@ -42,7 +42,7 @@ class AsyncStreamingDriver(AsyncDriver, Protocol):
 
 
 def check_driver(driver: object, method: str) -> None:
-    """Refuses what cannot be asked, before anything is."""
+    """Refuses what is not a driver before the run starts."""
     if not callable(getattr(driver, method, None)):
         streams = " that streams" if callable(getattr(driver, "query", None)) else ""
         raise SetupError(

@@ -57,11 +57,11 @@ class RunLimits:
 # -- hooks: what a caller of ``run`` can do at each step; those of ``run_async`` may be async ----------------------------
 
 BeforeCall: TypeAlias = Callable[[ToolCall], ToolResult | None]
-"""Called for each call of a turn, before the first of them runs; a result is used instead of running the call."""
+"""Called for each call of a turn before any of them runs. If it returns a result, the call does not run."""
 AfterCall: TypeAlias = Callable[[ToolCall, ToolResult], ToolResult | None]
-"""Called with each call and its result; another result is used instead."""
+"""Called with each call and its result. If it returns a result, that one is used."""
 OnAction: TypeAlias = Callable[[QueryResult], Sequence[ChatMessage]]
-"""Called with an answer whose provider waits for an action, after its calls have run; returns the messages to add."""
+"""Called with an answer whose provider waits for an action, after its calls have run. Returns the messages to add."""
 Save: TypeAlias = Callable[[Conversation], object]
 """Called with the conversation after each step: an answer, the results of its calls, what ``on_action`` returned."""
 AsyncBeforeCall: TypeAlias = Callable[[ToolCall], ToolResult | Awaitable[ToolResult | None] | None]
@@ -94,7 +94,7 @@ class AsyncHooks:
 
 @dataclass(frozen=True, slots=True)
 class CallAnswered:
-    """A call of the model was run, and this is its result."""
+    """A call ran, and this is its result."""
 
     call: ToolCall
     result: ToolResult
@@ -175,7 +175,7 @@ class RunState:
         """The options of the next calls: they end with the run, or at their own deadline if that is earlier."""
         remaining, deadline = self.signal.remaining, options_of(self._toolkit).deadline
         if remaining is not None:
-            left = max(remaining, 1e-6)  # a deadline is above zero, also if the time has just run out
+            left = max(remaining, 1e-6)  # a deadline is above zero, even if time has just run out
             deadline = left if deadline is None else min(left, deadline)
         return {"deadline": deadline, "signal": self.signal.caller}
 

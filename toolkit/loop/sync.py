@@ -58,13 +58,13 @@ def run(
 ) -> Conversation:
     """Asks a model, runs the tools it calls and returns their results to it, until it stops calling tools or calls ``done``.
 
-    Calls take the toolkit's usual path: its policy decides, and its approver is asked. A call that fails is a result that
-    the model reads. What ends a run without an answer raises a ``RunError`` that holds the conversation so far:
+    Calls take the toolkit's usual path: its policy decides, and its approver is asked. A failed call becomes a result that
+    the model reads. A run that ends without an answer raises a ``RunError``, which holds the conversation so far:
     ``AnswerFailed``, ``AnswerRefused``, ``AnswerFiltered``, ``AnswerCutOff``, ``ActionNeeded``, ``RunLimitReached`` or
     ``RunCancelled``.
 
-    A conversation that was returned, raised with an error, or stored as JSON can be run again. Calls in it that have no
-    result yet are run first; a conversation that has ended is returned as it is, unless a message is added to it.
+    You can run a conversation again that was returned, raised with an error, or stored as JSON. Calls without a result run
+    first. A conversation that has ended is returned unchanged; add a message to continue it.
 
     >>> from toolkit import QueryOptions, QueryResult, SecurityPolicy, ToolCall, ToolkitContext, create_agent_toolkit
     >>> class ScriptedDriver:
@@ -78,14 +78,14 @@ def run(
     ('It is fixed.', 'done', 1)
 
     :param prompt: a user's text, messages, or a conversation to continue.
-    :param options: sent with every request; its ``tools`` are those that the policy may allow unless it names others.
-        A ``NamedTool`` is required in the first answer of the run only.
+    :param options: sent with every request. Without ``tools``, the request has all tools that the policy may allow. A
+        ``NamedTool`` is required in the first answer only.
     :param limits: how many turns, tokens and seconds the run may take.
-    :param window: the size of the model's window in tokens; old tool outputs are then replaced by references to the output
-        cache where they take too much of it, as ``fit_history`` does it.
-    :param signal: cancels the run, also during a query, a stream or a call.
-    :param before_call: called for each call of a turn before the first of them runs; may return a result instead.
-    :param after_call: called with each call and its result; may return another result.
+    :param window: the model's context window in tokens. When old tool outputs take too much of it, references to the output
+        cache replace them, as in ``fit_history``.
+    :param signal: cancels the run, even during a query, a stream or a call.
+    :param before_call: called for each call of a turn before any of them runs; may return a result to use instead.
+    :param after_call: called with each call and its result; may return a different result.
     :param on_action: called with an answer whose provider waits for an approval or an action, after its calls have run;
         returns the messages to add.
     :param save: called with the conversation after each answer, after the results of its calls, and after ``on_action``.
@@ -120,10 +120,10 @@ def stream_run(
     on_action: OnAction | None = None,
     save: Save | None = None,
 ) -> Generator[RunEvent, None, None]:
-    """The same as ``run`` with answers that are streamed: yields the events of each answer, a ``CallAnswered`` for each call,
-    and at the end a ``RunEnded`` with the conversation.
+    """Like ``run``, with streamed answers: yields the events of each answer, a ``CallAnswered`` for each call, and finally a
+    ``RunEnded`` with the conversation.
 
-    What ``run`` raises is raised while the events are read. Closing the iterator ends the run, and the connection.
+    Raises what ``run`` raises, while you read the events. Closing the iterator ends the run and closes the connection.
     """
     check_driver(driver, "stream_query")
     _check_toolkit(toolkit)
@@ -226,7 +226,7 @@ def wait_for_answer(query: Callable[[], T], state: RunState) -> T:
 
 
 def wait_for_events(stream: StreamResult, state: RunState) -> Generator[AnswerEvent, None, None]:
-    """The events of a stream; it is closed at the end, or when the event comes that nobody waits for any more."""
+    """The events of a stream, which is closed at the end, or as soon as a read that was given up returns."""
     if not state.can_be_ended:
         with closing(stream.events) as events:
             yield from events

@@ -27,7 +27,7 @@ _DIGEST: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class ToolDefinition:
-    """Name, description and the JSON Schema of the arguments, for any provider.
+    """A tool's name, its description and the JSON Schema of its arguments, for any provider.
 
     ``strict`` asks for strict mode and is ignored by providers that have none. ``metadata`` carries what a provider adds to
     a definition and the neutral form has no field for. With ``defer_loading`` the model sees the tool only after it has

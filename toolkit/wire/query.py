@@ -42,7 +42,7 @@ FinishReason: TypeAlias = Literal[
 ``error``         the provider reported an error, or the stream was cut
 ``refused``       the model declined to answer
 ``filtered``      the provider's safety filter blocked the request, or stopped the answer
-``paused``        the provider paused a long turn: send the conversation again as it is, and it goes on
+``paused``        the provider paused a long turn: send the conversation again as it is, and it continues
 ``needs_action``  the provider waits for something that is no tool call: an approval, or an action of one of its own tools
                   that the client must take. ``metadata[provider]["needs_action"]`` has the items, also next to calls
 ================  =======================================================================================================
@@ -54,9 +54,9 @@ The first that holds is reported: ``error``, ``length``, ``filtered``, ``refused
 
 @dataclass(frozen=True, slots=True)
 class QueryOptions:
-    """What is sent with the prompt. ``messages`` come after it; ``extra`` goes into the request as it is.
+    """What is sent with the prompt. ``messages`` follow it; ``extra`` is added to the request unchanged.
 
-    These ask for care or thrift, and a provider that has none of it ignores them (docs/adapters.md has the table):
+    Providers ignore what they do not support of these (docs/adapters.md has the table):
 
     ``strict``          tool calls follow their schemas
     ``parallel_calls``  whether the model may make several calls at once
@@ -64,7 +64,7 @@ class QueryOptions:
     ``cache_after``     what is written to the prompt cache: the prompt up to the end of the tools, the system text, or the
                         last message
 
-    What changes the meaning of an answer (``tool_choice``, ``output``) is refused where it cannot be had.
+    ``tool_choice`` and ``output`` change the meaning of an answer, so a driver refuses them if its provider lacks them.
 
     >>> QueryOptions(tool_choice="none", reasoning="low").tools
     ()
@@ -87,11 +87,10 @@ class QueryOptions:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Token counts, with one meaning for all providers; None where a provider reports none.
+    """Token counts, with one meaning for all providers; None if a provider does not report one.
 
     ``input_tokens`` includes what was read from a cache (``cached_input_tokens``) and written to one
-    (``cache_write_tokens``). ``output_tokens`` includes the reasoning. What else a provider counts is in the metadata of the
-    result.
+    (``cache_write_tokens``). ``output_tokens`` includes the reasoning. Other counts are in the result's metadata.
     """
 
     input_tokens: int | None = None
@@ -105,8 +104,8 @@ class Usage:
 class Reasoning:
     """What a model thought before it answered, as far as the provider shows it: all of it, a summary, or nothing.
 
-    What the provider needs back in the next request (signatures, encrypted content) is in the metadata of the answer, and is
-    sent back by itself.
+    What the provider needs back in the next request (signatures, encrypted content) is in the answer's metadata and is sent
+    back automatically.
     """
 
     text: str = ""
@@ -117,7 +116,7 @@ class Reasoning:
 class QueryResult:
     """A model's answer. ``metadata`` has what only the provider knows: its own finish reason, signatures, an error.
 
-    ``raw`` is the response of the provider's SDK, or the list of its events for a stream, if a driver made the request. It
+    If a driver made the request, ``raw`` is the response of the provider's SDK, or the list of its events for a stream. It
     is not stored as JSON.
 
     >>> QueryResult("hello").finish_reason
@@ -174,7 +173,7 @@ class ArgumentsDelta:
 
 @dataclass(frozen=True, slots=True)
 class CallCompleted:
-    """The arguments of a call are complete. Run calls from ``AnswerEnded.result``: it tells how the answer ended."""
+    """The arguments of a call are complete. Run calls from ``AnswerEnded.result``, which says how the answer ended."""
 
     call: ToolCall
 
@@ -352,7 +351,7 @@ class Conversation:
         return _text(last) if is_answer and last is not None else ""
 
     def add(self, *messages: ChatMessage | str) -> Conversation:
-        """The conversation with further messages, a text being the user's; it goes on when it is run again."""
+        """The conversation with further messages; a text is the user's. Run it to continue."""
         made = [TextMessage("user", one) if isinstance(one, str) else one for one in messages]
         return replace(self, messages=[*self.messages, *made], ended_by=None)
 
