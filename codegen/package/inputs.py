@@ -1,6 +1,8 @@
-"""What a run reads, as digests, and whether the package on disk is what it would write.
+"""A run's inputs, as digests; and whether the package on disk is what the run would write.
 
-A run with nothing to do needs this module and no more, so it imports little.
+A run with nothing to do needs only this module, so it imports little. Committed manifests hold no digests: a change in the
+generator does not change every package, and branches merge. Instead, a record in the user's cache folder says what the last
+run for a package read and wrote. A run reuses what is on disk only if that record agrees; without one, it starts anew.
 """
 
 from __future__ import annotations
@@ -24,15 +26,9 @@ if TYPE_CHECKING:
     from toolkit.schema.spec import ToolSpec
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# A record in the user's cache folder: what the last run for a package read and wrote.
-#
-# Committed manifests hold no digests, so a change in the generator does not change every package, and branches merge. A run
-# reuses what is on disk only if this record agrees; without a record it starts from scratch.
-
 _RECORDS: Final = "generated"
 TEXTS: Final = "classes"
-"""What ``classes/kept_texts`` keeps."""
+"""What datamodel-code-generator wrote: see ``classes.keep_texts``."""
 
 
 def generator_fingerprint(settings: Settings) -> str:
