@@ -1,4 +1,4 @@
-"""The proof that a schema accepts everything another one does.
+"""Proofs that one schema accepts everything that another accepts.
 
 A schema is a set of conditions that must all hold. Each condition of the right side needs something on the left that
 implies it; where nothing does, the left is divided into its alternatives, its values or its types, and each is proven

@@ -96,7 +96,7 @@ def cache_file(settings: Settings, kind: str) -> Path | None:
 
 
 def replace_cache_file(file: Path | None, text: str) -> None:
-    """The old text or the new one is there at every moment, also if two runs write at once."""
+    """Replaces the file atomically, even if two runs write at once."""
     if file is None:
         return
     with suppress(OSError):
@@ -192,7 +192,7 @@ def policy_files(settings: Settings) -> dict[str, str]:
 
 
 def is_current(settings: Settings, inputs: Inputs) -> bool:
-    """Whether neither inputs nor outputs changed since the last run, and no file of ours is left over."""
+    """Whether neither inputs nor outputs changed since the last run, and no generated file is left over."""
     previous = inputs.previous
     if previous is None or dict(previous.inputs) != inputs.digests:
         return False
