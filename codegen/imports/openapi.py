@@ -131,7 +131,7 @@ def _check_version(documents: Documents) -> None:
     root = documents.root
     documents.raise_problems()
     if "swagger" in root.mapping:
-        # No maintained Python library converts it on this machine, and half a converter would change meanings silently.
+        # No maintained Python library converts it, and half a converter would change meanings silently.
         documents.add(
             "this is Swagger 2.0, and only OpenAPI 3.0 and 3.1 are supported: convert the document, for example with "
             "`npx swagger2openapi`, and import the result",

@@ -1,4 +1,6 @@
-"""Schemas of OpenAPI 3.0 and 3.1 -> JSON Schema 2020-12 with its own ``$defs``.
+"""The files of an OpenAPI document; and its schemas -> JSON Schema 2020-12 with their own ``$defs``.
+
+Promise: nothing is downloaded, and nothing outside the document's folder is read.
 
 A tool's input and output are separate documents: requests have no ``readOnly`` properties and responses no ``writeOnly``
 ones, so these are left out there, and out of ``required``.
@@ -26,8 +28,7 @@ from toolkit.schema.spec_files import read_below
 from toolkit.schema.spec_text import read_json, read_yaml
 
 # ----------------------------------------------------------------------------------------------------------------------
-# The files of an OpenAPI document, and the targets of its references. Nothing is downloaded, and nothing outside the
-# document's folder is read.
+# Files and the targets of references
 
 MAX_DOCUMENT_BYTES: Final = 32 * 1024 * 1024
 MAX_FILES: Final = 500
@@ -211,6 +212,9 @@ class Documents:
         return None
 
 
+# ----------------------------------------------------------------------------------------------------------------------
+# Schemas
+
 Direction: TypeAlias = Literal["request", "response"]
 Schema: TypeAlias = dict[str, Json]
 
@@ -240,7 +244,6 @@ _KEPT_WITH_REF: Final = ("default", "deprecated", "description", "readOnly", "ti
 _ANNOTATIONS: Final = ("default", "deprecated", "description", "examples", "readOnly", "title", "writeOnly")
 _COMBINED: Final = ("$ref", "allOf", "anyOf", "oneOf", "not", "const")
 _NOT_IN_KEYS: Final = re.compile(r"[^A-Za-z0-9_.-]+")
-
 
 MAX_DEFINED: Final = 5000
 """Limit for the number of values in all definitions of one tool's input or output."""

@@ -388,4 +388,5 @@ class _Placeholder(metaclass=_PlaceholderType):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:5], sys.argv[5:])
+    _, kind, answer, root, package, *entries = sys.argv
+    main(kind, answer, root, package, entries)

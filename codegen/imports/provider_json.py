@@ -1,7 +1,7 @@
-"""Tools in a provider's JSON format -> specs: OpenAI (chat, Responses, legacy functions), Anthropic, Gemini and Bedrock. Each
-entry is recognised by itself and read by the decoder of its adapter.
+"""Tools in a provider's JSON format -> specs: OpenAI (chat, Responses, legacy functions), Anthropic, Gemini and Bedrock.
 
-A file holds one tool, a list of tools, or a request with tools. Tools that the provider runs itself are left out and noted.
+A file holds one tool, a list of tools, or a request with tools. Each entry is recognised on its own and read by its adapter's
+decoder. Tools that the provider runs itself are left out, with a note.
 """
 
 from __future__ import annotations

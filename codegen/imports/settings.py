@@ -1,7 +1,7 @@
 """``[tool.toolkit.imports.<name>]``: where imported tools come from, and how they are reached.
 
-Commands, addresses and names of variables are only in these settings of the user: no imported file and no workspace can
-decide what is started or called.
+Promise: commands, addresses and names of variables come only from these settings, so no imported file can decide what is
+started or called. (``trust`` asks a person about the settings themselves, because they are in the workspace.)
 """
 
 from __future__ import annotations

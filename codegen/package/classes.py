@@ -1,8 +1,7 @@
 """The only caller of datamodel-code-generator.
 
-Half of the cost of a run is fixed, so several tools share one. The classes of a tool come out as if it had a run of its own:
-tools of one run have no name in common, and those whose types lead back to themselves run alone, because the order of such
-classes depends on what else is in the run.
+Half of a run's cost is fixed, so several tools share one. A tool's classes come out as from a run of its own: tools of one
+run have no name in common, and recursive types run alone, because the order of their classes depends on the rest of the run.
 """
 
 from __future__ import annotations
@@ -84,7 +83,7 @@ class SourceText:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# The types of one tool, and the schema that datamodel-code-generator may see of them: identifiers of ours, no prose.
+# A tool's types, and the schema of them that datamodel-code-generator may see: our identifiers, no prose.
 
 
 @dataclass(frozen=True)
@@ -465,8 +464,8 @@ def _defined_by(statement: ast.stmt) -> str | None:
 # ----------------------------------------------------------------------------------------------------------------------
 # What datamodel-code-generator wrote for the tools of a package, kept in the user's cache folder.
 #
-# It sees no prose. So after a change of a description, a setting or a branch its text is often known, and it is not even
-# imported, which would take longer than the rest of such a run. ``check`` does not read what is kept.
+# It sees no prose, so after a change of a description, a setting or a branch its text is often known. Then it is not even
+# imported, which would take longer than the rest of the run. ``check`` does not read what is kept.
 
 _TEXTS_A_TOOL: Final = 2
 """How many are kept: what the tools of two branches need."""

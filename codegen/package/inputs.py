@@ -1,6 +1,8 @@
-"""What a run reads, as digests, and whether the package on disk is what it would write.
+"""A run's inputs, as digests; and whether the package on disk is what the run would write.
 
-A run with nothing to do needs this module and no more, so it imports little.
+A run with nothing to do needs only this module, so it imports little. Committed manifests hold no digests: a change in the
+generator does not change every package, and branches merge. Instead, a record in the user's cache folder says what the last
+run for a package read and wrote. A run reuses what is on disk only if that record agrees; without one, it starts anew.
 """
 
 from __future__ import annotations
@@ -24,15 +26,9 @@ if TYPE_CHECKING:
     from toolkit.schema.spec import ToolSpec
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# A record in the user's cache folder: what the last run for a package read and wrote.
-#
-# Committed manifests hold no digests, so a change in the generator does not change every package, and branches merge. A run
-# reuses what is on disk only if this record agrees; without a record it starts from scratch.
-
 _RECORDS: Final = "generated"
 TEXTS: Final = "classes"
-"""What ``classes/kept_texts`` keeps."""
+"""What datamodel-code-generator wrote: see ``classes.keep_texts``."""
 
 
 def generator_fingerprint(settings: Settings) -> str:
@@ -100,7 +96,7 @@ def cache_file(settings: Settings, kind: str) -> Path | None:
 
 
 def replace_cache_file(file: Path | None, text: str) -> None:
-    """The old text or the new one is there at every moment, also if two runs write at once."""
+    """Replaces the file atomically, even if two runs write at once."""
     if file is None:
         return
     with suppress(OSError):
@@ -196,7 +192,7 @@ def policy_files(settings: Settings) -> dict[str, str]:
 
 
 def is_current(settings: Settings, inputs: Inputs) -> bool:
-    """Whether neither inputs nor outputs changed since the last run, and no file of ours is left over."""
+    """Whether neither inputs nor outputs changed since the last run, and no generated file is left over."""
     previous = inputs.previous
     if previous is None or dict(previous.inputs) != inputs.digests:
         return False

@@ -254,7 +254,7 @@ def _entries(groups: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# ``imported.py``: packs that run imported tools, with the commands and addresses of the settings.
+# ``imported.py``: packs that run imported tools, with commands and addresses from the settings.
 
 _SUPPORT: Final = {
     "functions": ("FunctionTools",),

@@ -69,10 +69,10 @@ def make_plan(
     settings: Settings, inputs: Inputs, progress: Progress | None = None, *, written: WrittenTexts | None = None
 ) -> PackagePlan:
     """All files of the package; ``written`` as in ``models.render_many``."""
-    return _Planner(settings, inputs).make(progress, {} if written is None else written)
+    return _PackagePlanner(settings, inputs).make(progress, {} if written is None else written)
 
 
-class _Planner:
+class _PackagePlanner:
     """Plans one package: which tools it has, what an earlier run wrote about them, and what must be rendered."""
 
     def __init__(self, settings: Settings, inputs: Inputs) -> None:
@@ -117,7 +117,10 @@ class _Planner:
         return found | {source: specs for source, specs in self._inputs.functions.items() if source not in reusable}
 
     def _list_tools(self, specs: dict[str, list[ToolSpec]]) -> list[Row | ToolSpec]:
-        return [item for source in self._inputs.sources for item in self._reusable.get(source) or specs.get(source, ())]
+        found: list[Row | ToolSpec] = []
+        for source in self._inputs.sources:
+            found += self._reusable[source] if source in self._reusable else specs.get(source, ())
+        return found
 
     def _plan_tools(self, own: Sequence[Row | ToolSpec]) -> None:
         """Reuses the models of unchanged tools; reads the other specs and lists what to render."""

@@ -64,7 +64,7 @@ def _list_changed(plan: PackagePlan) -> list[str]:
 
 @contextmanager
 def _alone_in(folder: Path) -> Iterator[None]:
-    """Waits until no other run writes this package. The lock ends with its process, however that ends."""
+    """Waits until no other run writes this package. The lock ends with its process, however the process ends."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)

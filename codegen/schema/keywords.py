@@ -1,4 +1,4 @@
-"""What becomes of each JSON Schema keyword, draft-07 to 2020-12: the table, and all that one keyword needs by itself.
+"""JSON Schema keywords, draft-07 to 2020-12: the table of what the generator does with each, and the rules for single ones.
 
 ``TYPED`` keywords shape the generated types, which enforce them. ``ENFORCED`` keywords say what types cannot: the validator
 judges them at run time, on the wire form of a value that its types have accepted. ``ANNOTATION`` keywords, and those in no

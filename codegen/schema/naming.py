@@ -5,9 +5,9 @@ order: the key in ``$defs``; the title; where a union has several objects, the c
 (``{"type": {"const": "delete_text"}}`` is ``DeleteText``); the property that holds it (``matches`` holds a ``Match``).
 Where a property holds one of several objects without such words, a property tells them apart (``CommentWithLine``).
 
-If two types have one word, the one that is closer to the root keeps it, and the other one gets the words of the places
-around it, as many as are needed (``SortRange``). So a type that is added deeper or later does not rename another one. Only
-where no place differs, numbers do it. A name depends on this document alone: input and output share no class, so a change of
+If two types share a word, the one closer to the root keeps it, and the other gets as many words of the places around it as
+it needs (``SortRange``). So a type that is added deeper or later renames no other type. Numbers are the last resort, where
+no place differs. A name depends on this document alone: input and output share no class, so a change of
 one never renames types of the other.
 """
 
@@ -395,7 +395,7 @@ def tags(objects: Mapping[str, Schema]) -> dict[str, str]:
     words = Counter(pair for own in constants.values() for pair in own.items())
     found = {}
     for name, own in constants.items():
-        # The constant that most of them have says what they are; another one may be a detail of one of them.
+        # The constant that most of them have says what they are; any other may be a detail of one of them.
         for key in sorted(own, key=lambda key: -keys[key]):
             if words[key, own[key]] == 1:
                 found[name] = own[key]
@@ -480,13 +480,13 @@ def _without_repetition(union: Schema) -> Schema:
 # Equal types of one document become one type.
 #
 # Two types are equal if the code for them would be the same but for their names, all the way down. So the descriptions and
-# defaults of properties count: editors show them, and a default is behaviour. The description of a class counts, too, unless
+# defaults of properties count: editors show them, and a default is behaviour. The description of a class counts unless
 # every property that holds the class shows the same text: what a place is for is said at that place. An alias is only a
 # name for its type; two of them are equal only if they belong to properties of one name, because a shared name would be
 # wrong for one of them and save nothing.
 #
 # Types are first taken for equal if they look alike apart from the types inside them, then told apart by the types inside
-# them until nothing changes. That way types that contain themselves are compared as well. The root is never merged with
+# them until nothing changes. That way, types that contain themselves can be compared. The root is never merged with
 # another type: it alone is judged by the validator.
 
 

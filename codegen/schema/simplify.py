@@ -19,7 +19,7 @@ from toolkit.schema.keywords import TYPES, Schema
 # Defaults: whether a flat type accepts one, and its form in generated code.
 
 MAX_STEPS: Final = 2_000_000
-"""For one default; a lookup that counts steps as well ends sooner, with a mistake of the schema."""
+"""For one default; a lookup that counts steps ends sooner, with a mistake in the schema."""
 
 Lookup: TypeAlias = Callable[[str], Schema | None]
 """What a reference of a flat schema leads to; None while that is still being read."""
@@ -119,7 +119,7 @@ def _constants(flat: Schema, lookup: Lookup) -> dict[str, list[object]]:
 
 
 def simplify(document: Document, typed_formats: Collection[str] = ()) -> None:
-    """Rewrites the types of a document in place, and drops aliases that nothing refers to any more.
+    """Rewrites the types of a document in place, and drops aliases that lost their last reference.
 
     :param typed_formats: the formats whose texts get a type of their own, which accepts less than ``str``.
     """
@@ -199,7 +199,7 @@ class _Rewriter:
         return node if tag is None else {**node, "discriminator": {"propertyName": tag}}
 
     def _simpler(self, branches: list[Schema]) -> list[Schema]:
-        """The branches, each once, without those that a plain type next to them accepts as well; literals in one list."""
+        """The branches, each once, without those that a plain type next to them covers; literals in one list."""
         plain = [node for node in branches if self._is_plain(node)]
         kinds = [node["type"] for node in plain]
         without_format = [node["type"] for node in plain if "format" not in node]
