@@ -25,8 +25,6 @@ from toolkit.wire.message import (
     ChatMessage,
     TextMessage,
     ToolResultMessage,
-    has_tool_calls,
-    is_tool_result,
 )
 
 _Raw = TypeVar("_Raw")
@@ -142,13 +140,13 @@ _Placed: TypeAlias = tuple[int, ChatMessage]
 def _repair_contents(messages: Sequence[ChatMessage], begin: int, changes: list[HistoryProblem]) -> Iterator[_Placed]:
     """The messages from ``begin`` on, without blank texts and empty lists of calls."""
     for index, message in enumerate(messages[begin:], begin):
-        if is_tool_result(message):
+        if isinstance(message, ToolResultMessage):
             yield index, message
             continue
-        if has_tool_calls(message) and not message.tool_calls:
+        if isinstance(message, AssistantToolCallMessage) and not message.tool_calls:
             changes.append(HistoryProblem("no tool calls", index))
             message = TextMessage("assistant", message.content, message.metadata)
-        may_be_empty = has_tool_calls(message) or _has_native_content(message.metadata)
+        may_be_empty = isinstance(message, AssistantToolCallMessage) or _has_native_content(message.metadata)
         content = _without_blank_texts(message.content)
         if content != message.content or not (content or may_be_empty):
             changes.append(HistoryProblem("blank text", index))
@@ -198,7 +196,9 @@ def _start_with_user(placed: list[_Placed], changes: list[HistoryProblem]) -> li
 
 def _is_start(message: ChatMessage) -> bool:
     """Whether this is the user's or the assistant's, of whom one speaks first."""
-    return has_tool_calls(message) or (isinstance(message, TextMessage) and message.role != "system")
+    return isinstance(message, AssistantToolCallMessage) or (
+        isinstance(message, TextMessage) and message.role != "system"
+    )
 
 
 # -- calls and their results ---------------------------------------------------------------------------------------------
@@ -232,7 +232,9 @@ class _Turns:
         self._ids = ids
         ids.native.update(id for _, message in placed for id in _native_call_ids(message.metadata))
         self._messages = [(index, message) for index, message in placed if not self._is_result_of_call(message)]
-        self._last_turn = max((index for index, message in placed if not is_tool_result(message)), default=-1)
+        self._last_turn = max(
+            (index for index, message in placed if not isinstance(message, ToolResultMessage)), default=-1
+        )
         self._calls: dict[int, list[_Call]] = {}
         self._waiting: dict[str, list[_Call]] = {}
         """Calls without a result so far, by the id they came with."""
@@ -243,7 +245,7 @@ class _Turns:
     def with_results(self) -> Iterator[ChatMessage]:
         """The messages, each turn with one result for each of its calls, in the order of the calls."""
         for index, message in self._messages:
-            if not has_tool_calls(message):
+            if not isinstance(message, AssistantToolCallMessage):
                 yield message
                 continue
             calls = self._calls[index]
@@ -263,9 +265,9 @@ class _Turns:
         early: list[tuple[int, ToolResultMessage]] = []
         current = -1
         for index, message in placed:
-            if not is_tool_result(message):
+            if not isinstance(message, ToolResultMessage):
                 current = index
-                if has_tool_calls(message):
+                if isinstance(message, AssistantToolCallMessage):
                     made = [_Call(index, self._with_distinct_id(index, call), call.id) for call in message.tool_calls]
                     self._calls[index] = made
                     for one in made:
@@ -286,7 +288,7 @@ class _Turns:
 
     def _is_result_of_call(self, message: ChatMessage) -> bool:
         """Whether this is a result, and not that of a call that only the provider knows, which stays where it is."""
-        return is_tool_result(message) and message.result.tool_call_id not in self._ids.native
+        return isinstance(message, ToolResultMessage) and message.result.tool_call_id not in self._ids.native
 
     def _assign(self, index: int, message: ToolResultMessage, possible: Sequence[_Call], current: int) -> None:
         """Assigns a result to one of the calls it may belong to; ``current`` is the index of the turn it follows."""
@@ -402,8 +404,8 @@ def _find_last_turn(messages: Sequence[ChatMessage], begin: int) -> int:
     for at in range(len(messages) - 1, begin, -1):
         message, before = messages[at], messages[at - 1]
         is_answer = isinstance(message, TextMessage) and message.role == "assistant" and bool(message.content)
-        follows_user = is_tool_result(before) or getattr(before, "role", "") == "user"
-        if follows_user and (is_answer or has_tool_calls(message)):
+        follows_user = isinstance(before, ToolResultMessage) or getattr(before, "role", "") == "user"
+        if follows_user and (is_answer or isinstance(message, AssistantToolCallMessage)):
             return at
     return begin
 

@@ -58,8 +58,11 @@ def keep_difference(value: _Value, provider: str, received: Any, encoded: Any) -
     >>> restore({"id": "1"}, provider_metadata(call.metadata, "acme"))
     {'id': '1', 'cache': True}
     """
+    found = _find_difference(received, encoded)
+    if found is None and value.metadata.get(provider) != {}:
+        return value
     kept = provider_metadata(value.metadata, provider)
-    return set_provider_metadata(value, provider, add_difference(kept, received, encoded))
+    return set_provider_metadata(value, provider, kept if found is None else {**kept, _DIFFERENCE: found})
 
 
 def forget_difference(value: _Value, provider: str) -> _Value:

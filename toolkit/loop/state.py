@@ -143,7 +143,9 @@ class RunState:
         self._history = GrowingHistory()
         self._fitted = None if window is None else FittedHistory(window)
         self._encoded: dict[object, EncodedHistory] = {}
-        self.conversation = start if start.ended_by else self._with_messages(start, start.messages)
+        self.conversation = start
+        if not start.ended_by:
+            self._set_messages(start.messages)
         self.signal: Final = CallSignal(signal or options_of(toolkit).signal, limits.seconds)
         self._toolkit = toolkit
         self._options = replace(options, tools=options.tools or toolkit.get_allowed_tools())
@@ -197,7 +199,7 @@ class RunState:
             options = replace(options, tool_choice="auto")
         self._turns += 1
         # Hooks get the conversation and may have edited its messages.
-        self.conversation = self._with_messages(self.conversation, self.conversation.messages)
+        self._set_messages(self.conversation.messages)
         messages = self.conversation.messages
         return RunMessages(self._fitted.fit(messages) if self._fitted else messages, self._encoded), options
 
@@ -229,14 +231,14 @@ class RunState:
             cause = result.metadata.get("error")
             error = kind(f"{message}{_detail(result)}", self.conversation, result)
             raise error from (cause if isinstance(cause, BaseException) else None)
-        self._add_messages(result.message())
+        self._set_messages([*self.conversation.messages, result.message()])
         self._action = result if result.finish_reason == "needs_action" or _has_action(result.metadata) else None
         if not result.tool_calls and result.finish_reason in ("stop", "tool_calls"):
             self.conversation = replace(self.conversation, ended_by="stop")
 
     def add_results(self, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> None:
         """Adds the results of calls. A call of ``done`` that succeeded ends the conversation."""
-        self._add_messages(*map(ToolResultMessage, results))
+        self._set_messages([*self.conversation.messages, *map(ToolResultMessage, results)])
         pairs = zip(calls, results, strict=True)
         is_done = any(call.name == DONE and result.kind != "error" for call, result in pairs)
         self.conversation = replace(self.conversation, ended_by="done" if is_done else None)
@@ -245,15 +247,12 @@ class RunState:
         """Adds what the provider waits for; raises if there is nothing."""
         if not messages:
             raise ActionNeeded(_ACTION_NEEDED, self.conversation, result)
-        self._add_messages(*messages)
+        self._set_messages([*self.conversation.messages, *messages])
         self._action = None
 
-    def _add_messages(self, *messages: ChatMessage) -> None:
-        # Servers may send the ids of earlier calls again.
-        self.conversation = self._with_messages(self.conversation, [*self.conversation.messages, *messages])
-
-    def _with_messages(self, conversation: Conversation, messages: Sequence[ChatMessage]) -> Conversation:
-        return replace(conversation, messages=self._history.repair(messages).messages)
+    def _set_messages(self, messages: Sequence[ChatMessage]) -> None:
+        # Repaired, because servers may send the ids of earlier calls again.
+        self.conversation = replace(self.conversation, messages=self._history.repair(messages).messages)
 
 
 def _find_action(messages: Sequence[ChatMessage]) -> QueryResult | None:
