@@ -147,8 +147,8 @@ def test_a_redis_that_is_gone_fails_what_needs_it_and_says_so(options: list[str]
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        (["--redis", "redis://127.0.0.1:1"], "give --secret-file FILE as well"),
-        (["--secret-file", "/nonexistent"], "give --redis URL as well"),
+        (["--redis", "redis://127.0.0.1:1"], "add --secret-file FILE"),
+        (["--secret-file", "/nonexistent"], "add --redis URL"),
         (["--redis", "redis://127.0.0.1:1", "--secret-file", "/nonexistent"], "cannot be read"),
     ],
 )

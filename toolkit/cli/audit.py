@@ -48,7 +48,7 @@ def verify(
         str | None,
         typer.Option(
             metavar="HEAD",
-            help="Output of an earlier `toolkit audit head`; finds records missing at the end, too.",
+            help="Output of an earlier `toolkit audit head`; also finds records missing at the end.",
             show_default=False,
         ),
     ] = None,

@@ -1,6 +1,6 @@
-"""What ``toolkit import`` prints: a line when an import starts and when it ends, then what was written and what failed.
+"""How ``toolkit import`` and ``toolkit check --live`` talk to a person: progress, results, and questions.
 
-The lines about the progress go to standard error, on a terminal and in a pipe; ``toolkit check --live`` prints them, too.
+Progress goes to standard error, on a terminal and in a pipe: a line when an import starts and one when it ends.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _clip(text: str) -> str:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# How the command line decides about imports that nobody confirmed: by ``--trust``, by asking a person, or not at all.
+# Imports that nobody has confirmed: ``--trust`` accepts them, a person is asked, or they are refused.
 
 
 def choose_decision(trust: bool, as_json: bool) -> TrustDecision:
@@ -100,7 +100,7 @@ def _ask_person(untrusted: Sequence[UntrustedImport]) -> None:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# How the command line shows the page of a login: it prints the address and opens the browser, if there is one.
+# Logins: prints the address, and opens it in the browser if there is one.
 
 
 def choose_browser(as_json: bool) -> Callable[[str], object] | None:

@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# The name of a new project: which folder, and which package in it.
+# The project's name, which becomes its folder and its package.
 
 _WAY_OUT: Final = "choose another name, such as 'my-tools'"
 # What both a project on a package index and, with underscores, a module may be called.
 _NAME: Final = re.compile(r"[A-Za-z](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
-_OF_THE_TEMPLATE: Final = frozenset({"tests", "typing_extensions"})
+_TEMPLATE_PACKAGES: Final = frozenset({"tests", "typing_extensions"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def read_project_name(given: str) -> ProjectName:
     if package == "toolkit" or package in sys.stdlib_module_names:
         owner = "typed-toolkit" if package == "toolkit" else "Python"
         raise SetupError(f"{name!r} would hide the module {package!r} of {owner}; {_WAY_OUT}")
-    if package in _OF_THE_TEMPLATE or _is_installed(package):
+    if package in _TEMPLATE_PACKAGES or _is_installed(package):
         raise SetupError(f"{name!r} would hide another module {package!r}, which is installed or needed; {_WAY_OUT}")
     return ProjectName(folder, name, package)
 

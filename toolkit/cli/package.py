@@ -1,4 +1,4 @@
-"""The generated package a command works on, and its tools."""
+"""The generated package a command works on, its tools, and what a shell completes of both."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _find_package() -> str:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# What a shell proposes: names of tools and imports, options of a tool. Files are read for it; no code of a project runs.
+# Completion of tool names, import names and a tool's options. It reads files and runs none of the project's code.
 
 
 def complete_tool_names(context: typer.Context, words: list[str], incomplete: str) -> list[str]:
@@ -110,7 +110,7 @@ def _is_tool_name(name: object) -> bool:
 
 
 class InvokeCommand(CliCommand):
-    """A command that takes the options of the tool it names; a shell proposes them, too."""
+    """A command with the options of the tool it names, which a shell also completes."""
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
         from typer.core import CompletionItem  # type: ignore[attr-defined]

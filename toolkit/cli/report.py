@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Colours: where they are shown, and which. Only the eight basic ones, which every theme of a terminal makes readable.
+# Colours: only the eight basic ones, which every terminal theme makes readable.
 
 Style: TypeAlias = Literal["bold", "dim", "red", "green", "cyan", "magenta"]
 
@@ -224,7 +224,7 @@ def print_warning(line: str) -> None:
 def write_warning(line: str) -> None:
     """As ``print_warning``, for a thread that may still wait here when the process ends: nothing of Python is locked."""
     data = f"{escape_hidden(line)}\n".encode(errors="backslashreplace")
-    with suppress(OSError):  # nobody is there any more
+    with suppress(OSError):  # the terminal is gone
         while data:
             data = data[os.write(2, data) :]
 

@@ -1,4 +1,4 @@
-"""``toolkit serve``: the tools for any MCP client."""
+"""``toolkit serve``: the tools for any MCP client; ``toolkit playground``: the same tools on a local page for you."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def _share(served: ServedTools, redis_url: str | None, secret_file: Path | None)
         return served
     if redis_url is None or secret_file is None:
         missing = "--redis URL" if redis_url is None else "--secret-file FILE"
-        raise SetupError(f"several processes share a Redis server and a secret; give {missing} as well")
+        raise SetupError(f"several processes share a Redis server and a secret; add {missing}")
     from toolkit.serve.setup import SharedState, read_secret
 
     return replace(served, shared=SharedState(redis_url, read_secret(secret_file, served.workspace)))
@@ -161,7 +161,7 @@ def _serve_stdio(served: ServedTools, tell: Callable[[str], None]) -> None:
     from toolkit.serve.transports import serve_stdio
 
     server = _make_server(served, tell)
-    serve_stdio(server, lambda: tell(f"{_what(server, served)} over stdio; {served.describe()}"))
+    serve_stdio(server, lambda: tell(f"{_describe_tools(server, served)} over stdio; {served.describe()}"))
 
 
 def _serve_http(
@@ -177,7 +177,7 @@ def _serve_http(
     def announce(bound: Address) -> None:
         url = f"http://{bound.shown_host}:{bound.port}{PATH}"
         secret = "with a token" if token else "without a token"
-        tell(f"{_what(server, served)} at {url}, {secret}; {served.describe()}")
+        tell(f"{_describe_tools(server, served)} at {url}, {secret}; {served.describe()}")
         if bound.is_unspecified and not names:
             tell(
                 f"clients reach this machine by a name or an address of its own: give it with --allow-host NAME:{bound.port}"
@@ -193,7 +193,7 @@ def _make_server(served: ServedTools, tell: Callable[[str], None]) -> ToolkitSer
     return ToolkitServer(served, tell)
 
 
-def _what(server: Any, served: ServedTools) -> str:
+def _describe_tools(server: Any, served: ServedTools) -> str:
     return f"serving {count(server.count_tools(), 'tool')} in {served.workspace.resolve()}"
 
 
@@ -206,9 +206,7 @@ def _read_token(file: Path | None, workspace: Path) -> str | None:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# ``toolkit playground``: a local page on which tools are looked at and called.
-
-_EXTRA = "pip install 'typed-toolkit[mcp]'"
+# ``toolkit playground``.
 
 
 def playground(
@@ -234,15 +232,17 @@ def playground(
     with report_errors(False, spec_mistakes=2), TemporaryDirectory(prefix="toolkit-playground-") as private:
         for needed in ("starlette", "uvicorn"):
             if find_spec(needed) is None:
-                raise SetupError(f"the playground needs {needed}, which is not installed: {_EXTRA}")
+                raise SetupError(
+                    f"the playground needs {needed}, which is not installed: pip install 'typed-toolkit[mcp]'"
+                )
         from toolkit.serve.setup import ServedTools
 
         log = Path(private, "audit.jsonl") if audit is None else audit.resolve()
         served = ServedTools(load_package(package), workspace.resolve(), preset, policy, sandbox, log)
-        _serve(served, audit is None, port, None if no_open or not sys.stdout.isatty() else Path(private))
+        _serve_page(served, audit is None, port, None if no_open or not sys.stdout.isatty() else Path(private))
 
 
-def _serve(served: ServedTools, audit_is_temporary: bool, port: int, page_folder: Path | None) -> None:
+def _serve_page(served: ServedTools, audit_is_temporary: bool, port: int, page_folder: Path | None) -> None:
     from toolkit.playground.app import PlaygroundSession, make_app
     from toolkit.serve.http import Address, allowed_hosts, run_app
 

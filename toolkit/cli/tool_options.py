@@ -227,7 +227,7 @@ def _article(types: frozenset[str]) -> str:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Options and arguments that several commands share, each written once.
+# Options and arguments that several commands share.
 
 Project = Annotated[
     Path,
@@ -274,7 +274,7 @@ Workspace = Annotated[Path, typer.Option(metavar="DIR", help="Folder that the to
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Reads the words after the name of a tool: one JSON object or ``-``, and the options of the tool (``tool_options``).
+# The words after a tool's name: one JSON object or ``-``, and the tool's options.
 
 GivenArguments = Annotated[
     list[str] | None,
@@ -297,7 +297,7 @@ def parse_tool_arguments(
 ) -> dict[str, Any]:
     """The arguments of a call: those of the JSON argument, and over them those of options.
 
-    Ends the command for ``--help`` and for wrong usage, which text that is not a JSON object is, too.
+    Ends the command for ``--help`` and for wrong usage, such as text that is not a JSON object.
     """
 
     options = {f"option_{index}": option for index, option in enumerate(tool_options(row))}

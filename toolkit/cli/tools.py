@@ -130,7 +130,7 @@ def _origin(row: Mapping[str, Any]) -> str:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# ``toolkit describe``: one tool, as somebody who wants to call it needs it.
+# ``toolkit describe``.
 
 
 def describe(name: ToolNameArgument, package: Package = None, as_json: AsJson = False) -> None:
@@ -198,7 +198,7 @@ def _print_examples(row: Mapping[str, Any]) -> None:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# ``toolkit invoke``: run one tool.
+# ``toolkit invoke``.
 
 
 def invoke(

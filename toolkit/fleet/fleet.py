@@ -35,12 +35,12 @@ class Fleet:
     ...     [result.value for result in fleet.map(calls)]
     ['hello 0', 'hello 1', 'hello 2']
 
-    If a worker dies, another one takes its place. A call that may be repeated, as its tool's spec declares, is repeated;
-    another one fails with ``WORKER_DIED`` and says that its effect is unknown.
+    If a worker dies, a new one takes its place. Its call is repeated if the tool's spec allows that; otherwise it fails with
+    ``WORKER_DIED`` and says that its effect is unknown.
 
     :param make_toolkit: ``"module:function"``, which workers import; it gets a setup and returns a sync toolkit.
     :param setup: what the factories get for items without a setup of their own; anything that can be pickled.
-    :param make_driver: ``"module:function"`` for the model of runs; it gets a setup, too.
+    :param make_driver: ``"module:function"`` for the model of runs; it also gets a setup.
     :param workers: how many worker processes there are.
     :param calls_per_worker: how many items a worker runs at the same time.
     :param ahead: how many items are read before the caller has taken their results; the default is eight times as many as run
@@ -147,7 +147,7 @@ class Fleet:
 
         :param runs: what to run; each has a toolkit and a driver of its own.
         :param in_order: whether the runs come back in their order, or as they end.
-        :param signal: cancels the batch; a run then ends with ``RunCancelled`` and what was said until then.
+        :param signal: cancels the batch; a run then ends with ``RunCancelled``, which holds the messages so far.
         :param on_progress: receives the progress events of all calls of all runs, with the index of the run.
         """
         if not self._has_drivers:
@@ -159,7 +159,7 @@ class Fleet:
         self, items: Iterable[BatchItem], signal: CancelSignal | None, on_progress: OnItemProgress | None
     ) -> Batch:
         if self._crew is None:
-            raise SetupError("the fleet is closed; make another one")
+            raise SetupError("the fleet is closed; make a new one")
         return Batch(
             self._crew,
             items,

@@ -1,4 +1,4 @@
-"""What runs in a worker process: toolkits are made here, calls and runs happen here."""
+"""What runs in a worker process: it makes the toolkits, runs calls and whole runs, and reports their progress."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from toolkit.wire.message import TextMessage
 from toolkit.wire.query import Conversation
 
 # ----------------------------------------------------------------------------------------------------------------------
-# The toolkits of a worker: one for each setup, kept for the next call.
+# A worker's toolkits: one for each setup, kept for the next call.
 
 KEPT: Final = 16
 """How many toolkits that nobody uses are kept open."""
@@ -170,7 +170,7 @@ class ProgressOutbox:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Which calls may be repeated if the worker that ran them has died.
+# Which calls may be repeated if their worker dies.
 
 _OWN_ORIGINS: Final = ("functions", "models")
 """Imports from code of the project itself."""

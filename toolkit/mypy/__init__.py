@@ -5,7 +5,7 @@ Enable it in ``pyproject.toml``::
     [tool.mypy]
     plugins = ["toolkit.mypy"]
 
-Everything works without it, too: the overloads say the same to every type checker. Nothing imports this package but mypy.
+Everything works without it: the overloads say the same to every type checker. Nothing imports this package but mypy.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Asking mypy's checker about expressions without printing anything, and telling it what a call depends on."""
+"""What every check of the plugin uses: mypy's opinion of an expression, wording, and the arguments of a call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hooks: which calls and classes the plugin looks at."""
+"""The plugin: which calls and classes it looks at. A hook that fails is one line at the call, not a crash of mypy."""
 
 from __future__ import annotations
 
@@ -16,9 +16,6 @@ from toolkit.mypy.invoke import INVOKES, signature_of_call
 from toolkit.mypy.packages import replace_overloads, signature_of_create
 from toolkit.mypy.packs import CLASSES, CONTENT, ContentHook, signature_of_bind, signature_of_policy
 from toolkit.mypy.supported import TESTED
-
-# ----------------------------------------------------------------------------------------------------------------------
-# A mypy that the plugin was not made for: a hook that fails is one line at the call, not a crash of mypy.
 
 ContextT = TypeVar("ContextT", MethodSigContext, FunctionSigContext)
 

@@ -1,4 +1,7 @@
-"""`bind(...)`: a handler that is missing, misspelt, or does not fit its tool."""
+"""Names of tools outside calls: in `bind(...)`, in policies and contexts, and in what is read from a message's content.
+
+`bind(...)`: a handler that is missing, misspelt, or does not fit its tool.
+"""
 
 from __future__ import annotations
 

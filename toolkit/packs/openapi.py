@@ -47,7 +47,7 @@ Encode: TypeAlias = Callable[[str], str]
 Pairs: TypeAlias = list[tuple[str, str]]
 
 _DELIMITERS: Final = {"form": ",", "spaceDelimited": "%20", "pipeDelimited": "%7C"}
-# Reserved characters that a query may contain as they are; without those that end a value or start another one.
+# Reserved characters that a query may contain as they are; without those that end a value or start the next.
 _RESERVED: Final = "!$'()*,/:;?@[]"
 
 

@@ -1,4 +1,7 @@
-"""The calls that run now. A call ends when its tool does, when it is cancelled, and when nobody reads its events."""
+"""The calls that run now: their events, and the approvals they wait for.
+
+A call ends when its tool does, when it is cancelled, or when nobody reads its events.
+"""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 MAX_BODY: Final = 1024 * 1024
 """The most bytes of a request."""
-_SECONDS: Final = 30
+_BODY_SECONDS: Final = 30
 
 
 class RequestRefused(Exception):
@@ -36,10 +36,10 @@ async def read_json(request: Request) -> dict[str, Any]:
     if kind != "application/json":
         raise RequestRefused(415, "send JSON, with `Content-Type: application/json`")
     try:
-        async with asyncio.timeout(_SECONDS):
+        async with asyncio.timeout(_BODY_SECONDS):
             body = await _read_body(request)
     except TimeoutError:
-        raise RequestRefused(408, f"the request did not arrive within {_SECONDS} seconds") from None
+        raise RequestRefused(408, f"the request did not arrive within {_BODY_SECONDS} seconds") from None
     try:
         value = json.loads(body)
     except (ValueError, RecursionError):

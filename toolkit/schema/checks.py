@@ -1,5 +1,7 @@
-"""A value read from a spec file -> ToolSpecs. Every mistake goes to ``problems``. A spec with mistakes is still built from
-what could be read; the loader then discards it."""
+"""A value read from a spec file -> ToolSpecs, and advice on specs without mistakes.
+
+Every mistake goes to ``problems``. A spec with mistakes is still built from what could be read, and the loader discards it.
+"""
 
 from __future__ import annotations
 

@@ -245,7 +245,7 @@ def _definitions(schema: Any) -> CoreSchema:
 
 def _model(schema: Any) -> CoreSchema:
     fields = schema["schema"]
-    # Properties that a schema does not name must be JSON, too: no cycle and no NaN.
+    # Properties that a schema does not name must also be JSON: no cycle and no NaN.
     is_open = fields["type"] == "model-fields" and schema.get("config", {}).get("extra_fields_behavior") == "allow"
     if is_open and "extras_schema" not in fields:
         fields = {**fields, "extras_schema": core_schema.any_schema()}

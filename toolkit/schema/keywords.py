@@ -191,7 +191,7 @@ def _is_index(key: str) -> bool:
 # Patterns as ECMA-262 reads them, which JSON Schema asks for: ``\d``, ``\w`` and ``\s`` are classes of ASCII.
 #
 # The linear-time engine behind the generated types reads them as classes of Unicode, so for it they are written out. White
-# space has a few characters outside ASCII in ECMA-262 as well.
+# space has a few characters outside ASCII in ECMA-262.
 
 _SPACE: Final = r"\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
 _SETS: Final = {r"\d": "0-9", r"\w": "0-9A-Za-z_", r"\s": _SPACE}

@@ -297,7 +297,7 @@ _COMPLETE: Final = "toolkit_complete"
 
 def complete(model: type[BaseModel], schema: Any) -> CoreSchema:
     """The schema that pydantic made for a class, as exact as its JSON Schema and with what a dump leaves out."""
-    if _COMPLETE in schema.get("metadata", {}):  # of a class that was made before, now used in another one
+    if _COMPLETE in schema.get("metadata", {}):  # of a class that was made before and is now used in a new one
         return schema  # type: ignore[no-any-return]
     complete: Any = _add_checks(model, leave_out_absent(model, make_exact(schema)))
     return {**complete, "metadata": {**complete.get("metadata", {}), _COMPLETE: True}}

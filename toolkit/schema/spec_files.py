@@ -1,4 +1,7 @@
-"""Spec files -> ToolSpecs. All mistakes of all files are raised at once, each as ``file:line:column: message (pointer)``."""
+"""Spec files -> ToolSpecs: which files there are, and what they hold.
+
+All mistakes of all files are raised at once, each as ``file:line:column: message (pointer)``.
+"""
 
 from __future__ import annotations
 
@@ -173,7 +176,7 @@ def load_specs(paths: Sequence[Path], *, base: Path) -> list[ToolSpec]:
 
 
 def read_specs(paths: Sequence[Path], *, base: Path) -> tuple[list[ToolSpec], list[Finding]]:
-    """As ``load_specs``, but returns the mistakes, and the specs that have mistakes, too."""
+    """As ``load_specs``, but returns the mistakes, including the specs with mistakes."""
     findings: list[Finding] = []
     specs: list[ToolSpec] = []
     for path, source in find_spec_files(paths, base, findings):
@@ -202,7 +205,7 @@ def load_spec_text(text: str, source: str, directory: Path | None) -> list[ToolS
 
 
 def read_spec_text(text: str, source: str, directory: Path | None) -> tuple[list[ToolSpec], list[Finding]]:
-    """As ``load_spec_text``, but returns the mistakes, without line and column, and the specs that have mistakes, too."""
+    """As ``load_spec_text``, but returns the mistakes, without line and column, including the specs with mistakes."""
     findings: list[Finding] = []
     specs = _load_text(text, source, directory, findings)
     return specs, findings + _find_same_names(specs)

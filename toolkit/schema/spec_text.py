@@ -1,4 +1,4 @@
-"""YAML text -> value, by strict rules without surprises.
+"""YAML or JSON text -> value, by strict rules without surprises.
 
 PyYAML only splits the text into events; this module interprets them. Plain scalars follow the core schema of YAML 1.2
 (``yes``, ``on``, dates and ``012`` are strings). Tags, anchors, aliases, duplicate keys and keys that are not strings are

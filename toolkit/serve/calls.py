@@ -1,4 +1,4 @@
-"""``tools/call``: one call of a client, with progress, cancellation and approvals."""
+"""``tools/call`` with progress, cancellation and results, and ``tools/list``: the tools that a client may call."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# How many calls run at the same time.
+# Turns: how many calls run at the same time.
 
 _MAX_RUNNING: Final = 32
 MAX_WAITING: Final = 256

@@ -220,7 +220,7 @@ LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 
 
 def allowed_hosts(address: Address, others: tuple[str, ...] = ()) -> frozenset[str]:
-    """The values of the Host header that are accepted: a page of another name that resolves to us has another one.
+    """The accepted values of the Host header. A page whose name was made to resolve to this machine sends another.
 
     ``others`` are names under which a proxy or a network reaches this server, with or without a port.
     """
@@ -232,7 +232,7 @@ def allowed_hosts(address: Address, others: tuple[str, ...] = ()) -> frozenset[s
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# What whoever operates a server asks it: whether it is well, and what it is doing, as numbers for Prometheus.
+# Health, and metrics for Prometheus.
 
 HEALTH: Final = "/health"
 METRICS: Final = "/metrics"

@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Answers of people are used once: remembered by this process, or by the store that several processes share.
+# People's answers, each used once: this process remembers them, or the store that several processes share.
 
 _MAX_USED: Final = 10_000
 _QUESTION_SECONDS: Final = 60 * 60
@@ -176,7 +176,7 @@ def _level(number: int) -> LoggingLevel:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# The folders that a client works in, beside the one that the tools work in.
+# The folders that a client works in, compared with the workspace.
 
 _FOLDERS_SECONDS: Final = 2.0
 """How long the first list of tools waits for a client that announced folders and does not name them."""
@@ -333,7 +333,7 @@ class ToolkitServer:
 
     @property
     def is_shared(self) -> bool:
-        """Whether a client may talk to this process now, and to another one with its next request."""
+        """Whether a client may talk to this process now, and to a different one with its next request."""
         return self._served.shared is not None
 
     def count_tools(self) -> int:

@@ -1,6 +1,6 @@
-"""A toolkit for each client session: no other session can read what it keeps (long outputs, todos).
+"""What belongs to one client session: its toolkit, its long outputs as resources, and what it is sent apart from answers.
 
-Also the clients themselves: what they are sent outside the answers to their requests.
+Promise: no other session can read what a toolkit keeps (long outputs, todos).
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ class SessionToolkit:
 
 
 class SessionToolkits:
-    """Opens toolkits by session, and closes those that nobody uses any more."""
+    """Opens toolkits by session, and closes those that nobody uses."""
 
     def __init__(self, served: ServedTools, approver: Approver) -> None:
         self._served: Final = served
@@ -289,7 +289,7 @@ async def _close(entry: SessionToolkit) -> None:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# The clients that are connected: what they are told beside the answers to their requests.
+# Connected clients: what they are sent apart from answers to their requests.
 
 _LEVELS: Final[tuple[LoggingLevel, ...]] = get_args(LoggingLevel)
 SEND_SECONDS: Final = 5.0
@@ -344,7 +344,7 @@ class Clients:
         return _LEVELS.index(level) >= _LEVELS.index(self._levels.get(session_key(ctx), "debug"))
 
     async def tell_tools_changed(self) -> None:
-        """The list of tools is another one now."""
+        """The list of tools has changed."""
         await self.bus.publish(ToolsListChanged())
         await self._tell_all(lambda session: session.send_tool_list_changed())
 

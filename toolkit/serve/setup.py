@@ -43,16 +43,16 @@ ALLOWS: Final[Mapping[Preset, str]] = {
 }
 """What a preset allows, for people."""
 
-_OF_A_LOOP: Final = frozenset({"done", "task"})
+_LOOP_TOOLS: Final = frozenset({"done", "task"})
 """Built-in tools that only make sense in a loop of the toolkit itself."""
-_FOR_PROGRAMS: Final = frozenset({"describe_tools", "search_tools"})
+_PROGRAM_TOOLS: Final = frozenset({"describe_tools", "search_tools"})
 """Built-in tools that tell about tools. Clients list all tools anyway; who writes programs needs the signatures."""
 _BUILT_IN: Final = "toolkit.generated."
 
 
 def allowed_tools(preset: Preset, catalog: Catalog) -> dict[str, Literal["allow"]]:
     """The tools that a preset allows, by name. Everything else is denied."""
-    left_out = _OF_A_LOOP if preset == "full" else _OF_A_LOOP | _FOR_PROGRAMS
+    left_out = _LOOP_TOOLS if preset == "full" else _LOOP_TOOLS | _PROGRAM_TOOLS
     return {
         info.name: "allow"
         for info in catalog.tools.values()
@@ -106,7 +106,7 @@ class ServedTools:
             )
         if not self.workspace.is_dir():
             raise SetupError(
-                f"the workspace {str(self.workspace)!r} is not a folder; give another one with --workspace"
+                f"the workspace {str(self.workspace)!r} is not a folder; give a different one with --workspace"
             )
 
     def load_policy(self) -> Any:
@@ -145,7 +145,7 @@ class ServedTools:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# What several processes of one server have in common, so that a client may talk to any of them.
+# What the processes of one server share, so that a client may talk to any of them.
 
 _SHORTEST_SECRET: Final = 32
 
@@ -173,7 +173,7 @@ class SharedState:
         return self.stores.overrides(files=self.derive("the files of the workspace").hex())
 
     def derive(self, purpose: str) -> bytes:
-        """A key for one purpose; nobody can tell another one from it."""
+        """A key for one purpose; it reveals nothing about the others."""
         return hashlib.blake2b(purpose.encode(), key=hashlib.sha256(self._secret).digest(), digest_size=32).digest()
 
 
@@ -189,22 +189,22 @@ def read_secret(file: Path, workspace: Path) -> str:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Notices that a policy file has changed.
+# Watching the policy file.
 
-_SECONDS: Final = 0.5
+_SECONDS_BETWEEN_LOOKS: Final = 0.5
 FileState: TypeAlias = tuple[int, int, int] | None
 logger: Final = logging.getLogger("toolkit.serve")
 
 
 async def watch_policy(file: Path, known: FileState, on_change: Callable[[str | None], Awaitable[None]]) -> None:
-    """Calls ``on_change`` whenever the file is another one than before, with a sentence if it is gone.
+    """Calls ``on_change`` whenever the file has changed, with a sentence if it is gone.
 
     A change counts when the file has stayed the same for one more look: a file that is just being written may hold the
     first rules only, and so allow more than it will.
     """
     seen = known
     while True:
-        await asyncio.sleep(_SECONDS)
+        await asyncio.sleep(_SECONDS_BETWEEN_LOOKS)
         now = file_state(file)
         if now != known and now == seen:
             known = now
@@ -225,7 +225,7 @@ def file_state(file: Path) -> FileState:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# What a server says to whoever started it.
+# What a server tells its operator.
 
 _MAX_LINES: Final = 1000
 _LAST_SECONDS: Final = 5.0

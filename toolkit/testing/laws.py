@@ -421,7 +421,7 @@ ODD_HISTORIES: Final[tuple[Any, ...]] = (
     {"role": "model", "parts": [7, {"functionCall": 7}]}, {"type": "function_call_output", "output": 7},
     {"type": "ai", "data": {"content": 7, "tool_calls": 7}},
 )  # fmt: skip
-"""Messages of no provider, or of another one."""
+"""Messages of no provider, or of a different one."""
 
 
 @dataclass(frozen=True, slots=True)

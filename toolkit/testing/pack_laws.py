@@ -157,7 +157,7 @@ def check_output(result: ToolResult) -> None:
     output: Any = result.output
     assert output is not None, "the result has no typed output"
     written = output.model_dump_json(by_alias=True)
-    assert type(output).model_validate_json(written) == output, "the output read from its own JSON is another one"
+    assert type(output).model_validate_json(written) == output, "the output read from its own JSON differs"
     json.dumps(to_json(result))
 
 

@@ -32,7 +32,7 @@ from toolkit.wire import ContentBlock
 T = TypeVar("T")
 
 ODD_NAMES: Final[Sequence[str]] = ("", "a", "A", "../../a", "a\nb", "a:b", "{a}", "*", "ü", "\udc80", "a" * 10_000)
-"""Names of sessions, keys and ids may be any text; each must be another one."""
+"""Names of sessions, keys and ids may be any text; each must be a different one."""
 
 _WATCHDOG: Final = 60.0
 
@@ -366,7 +366,7 @@ class WriteLockLaws:
         return waiting
 
     def test_a_lock_excludes_others_until_it_is_released(self, locks: WriteLocks, other_locks: WriteLocks) -> None:
-        """Its holder as well: a lock is not taken twice."""
+        """Nor by its holder: a lock is not taken twice."""
         token = locks.acquire("k", seconds=_HOUR)
         assert token
         assert (locks.acquire("k", seconds=_HOUR), other_locks.acquire("k", seconds=_HOUR)) == (None, None)
@@ -405,7 +405,7 @@ class WriteLockLaws:
         assert locks.acquire("k", seconds=_HOUR)
 
     def test_a_lock_expires(self, locks: WriteLocks) -> None:
-        """Then its first holder has no power over it any more."""
+        """Then its first holder has no power over it."""
         first = locks.acquire("k", seconds=0.05)
         assert first
         wait_until(lambda: locks.acquire("k", seconds=_HOUR), "a lock did not expire")

@@ -1,4 +1,7 @@
-"""A file read as a whole in order to change it: its bytes, its text, and its fingerprint for the write."""
+"""What the file tools share: opening a named file, reading it whole to change it, and what is known about a file.
+
+A whole file is its bytes, its text, and its fingerprint for the write.
+"""
 
 from __future__ import annotations
 

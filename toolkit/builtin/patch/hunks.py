@@ -48,8 +48,8 @@ def _plain_punctuation(line: str) -> str:
     return line.strip(WHITE_SPACE).translate(_PUNCTUATION)
 
 
-_LEVELS: Final[tuple[Callable[[str], str] | None, ...]] = (None, _strip_end, _strip, _plain_punctuation)
-LEVELS: Final = range(len(_LEVELS))
+_SIMPLIFICATIONS: Final[tuple[Callable[[str], str] | None, ...]] = (None, _strip_end, _strip, _plain_punctuation)
+LEVELS: Final = range(len(_SIMPLIFICATIONS))
 
 
 class Budget:
@@ -103,7 +103,7 @@ class SearchableLines:
 
     def _level(self, level: int) -> _EncodedLines:
         if level not in self._levels:
-            self._levels[level] = _EncodedLines(self.lines, _LEVELS[level])
+            self._levels[level] = _EncodedLines(self.lines, _SIMPLIFICATIONS[level])
         return self._levels[level]
 
 

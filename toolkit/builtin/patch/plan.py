@@ -226,7 +226,7 @@ def plan_patch(patch: Patch, fs: SandboxFS, check: Callable[[], None]) -> PatchP
     return PatchPlan(planner.parts, planner.diff(), overlay.changes())
 
 
-class _Planner:
+class _PartPlanner:
     """What both formats share."""
 
     def __init__(self, overlay: Overlay) -> None:
@@ -288,7 +288,7 @@ class _Planner:
         self._diffs.append(diff)
 
 
-class _EnvelopePlanner(_Planner):
+class _EnvelopePlanner(_PartPlanner):
     """Each part sees the files as the parts before it left them."""
 
     def apply(self, operation: PatchOperation) -> None:
@@ -313,7 +313,7 @@ class _EnvelopePlanner(_Planner):
         self.record(operation, "move" if is_moved else "update", old, new)
 
 
-class _GitDiffPlanner(_Planner):
+class _GitDiffPlanner(_PartPlanner):
     """All parts see the tree before the patch."""
 
     def __init__(self, overlay: Overlay, patch: Patch) -> None:

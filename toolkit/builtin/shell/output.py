@@ -1,4 +1,4 @@
-"""What ``exec_command`` and ``bash`` share: running the command while collecting its output, and the output fields."""
+"""What ``exec_command`` and ``bash`` share: running a command, collecting its output, reporting progress, and the result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""How similar two texts are, and which parts of a file are most similar to a given text, with bounded work.
+"""How similar two texts are: which parts of a file resemble a given text, and which lines two texts share.
+
+The work is bounded whatever the texts are.
 
 ``difflib`` is not used because it is quadratic on repetitive text.
 """

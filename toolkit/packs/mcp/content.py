@@ -1,4 +1,7 @@
-"""A server's answer as the output of its tool: the typed model, or text and media where it declares no output schema."""
+"""What a server sends, within limits: answers as a tool's output, and lists page by page.
+
+An output is the typed model, or text and media if the tool declares no output schema.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +74,7 @@ def _parse_text(text: str, tool: McpTool, model: type[BaseModel], without_secret
     """For servers that declare structured content and return it only as text."""
     try:
         return model.model_validate(_unwrap(json.loads(text), tool))
-    except (ValueError, RecursionError):  # a ValidationError is one as well
+    except (ValueError, RecursionError):  # a ValidationError is a ValueError
         raise ToolFailed(
             "INVALID_OUTPUT",
             f"the server declares structured content for {tool.name!r} but returned only text that is not such JSON",
@@ -94,7 +97,7 @@ def _repeats(text: str, *values: object) -> bool:
 
 
 def read_blocks(content: Iterable[McpBlock | SamplingMessageContentBlock]) -> list[ContentBlock]:
-    """All blocks in their order, texts as well."""
+    """All blocks in their order, texts included."""
     found: list[ContentBlock] = []
     for block in content:
         if block.type == "text":

@@ -41,7 +41,7 @@ CONNECTION_FAILURES: Final = (httpcore2.NetworkError, httpcore2.TimeoutException
 
 
 def open_pool(url: Url, network: Network, workers: Workers) -> httpcore2.AsyncConnectionPool:
-    """A pool of connections to the origin of ``url``. Whoever sends a request compares its origin."""
+    """A pool of connections to the origin of ``url``. The sender of a request compares its origin."""
     return httpcore2.AsyncConnectionPool(
         ssl_context=network.context if url.scheme == "https" else None,
         network_backend=_GuardedBackend(url, network, workers),

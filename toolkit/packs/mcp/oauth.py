@@ -306,7 +306,7 @@ class ServerAuthorization(OAuthClientProvider):
             return
         self._is_refreshing = False
         if not await self._handle_refresh_response(response):
-            raise self.needs_login("refused the stored token, and its refresh was refused as well")
+            raise self.needs_login("refused the stored token, and then its refresh")
 
     async def _handle_refresh_response(self, response: httpx2.Response) -> bool:
         """Whether there is a token now. Another process may have been faster, which ends the refresh token that we used."""
@@ -372,7 +372,7 @@ class StoredLogin(BaseModel):
     resource: ProtectedResourceMetadata | None = None
     issuer: str | None = None
     wanted_scope: str | None = None
-    """Rights that a call was refused for. The next login asks for them as well."""
+    """Rights that a call was refused for. The next login asks for them."""
 
 
 class TokenStore:
@@ -430,7 +430,7 @@ class TokenStore:
 # headers are not sent there. A failure fails one request with a clear error.
 
 _MAX_ANSWER: Final = 1 << 20
-_SECONDS: Final = 30.0
+_REQUEST_SECONDS: Final = 30.0
 _MAX_QUOTED: Final = 300
 _UNAUTHORIZED: Final = 401
 _FORBIDDEN: Final = 403
@@ -534,7 +534,7 @@ class AuthorizationServers:
         """The answer to one request of the flow."""
         url = Url.parse(str(request.url))
         pool = open_pool(url, self._network_for(url), self._workers)
-        request.extensions = {"timeout": dict.fromkeys(("connect", "read", "write", "pool"), _SECONDS)}
+        request.extensions = {"timeout": dict.fromkeys(("connect", "read", "write", "pool"), _REQUEST_SECONDS)}
         try:
             answer = await send(pool, request)
             body = await read_body(answer, _MAX_ANSWER)

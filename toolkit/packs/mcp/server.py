@@ -1,4 +1,7 @@
-"""How one MCP server is reached: ``McpServer(name="files", command=(...))`` or ``McpServer(name="search", url="...")``."""
+"""How to reach one MCP server, how our refusals replace its answers, and what is logged about it.
+
+``McpServer(name="files", command=(...))`` or ``McpServer(name="search", url="...")``.
+"""
 
 from __future__ import annotations
 
@@ -186,7 +189,7 @@ def read_own_error(data: object, message: str) -> ToolkitError | None:
 # written by us: the first ones to the logger ``toolkit``, each on one line, escaped, cut and without secrets; the rest are
 # counted, and the number is logged when the session ends.
 #
-# Limit: records below ``WARNING`` stay as they are. Whoever turns on the client's debug log reads all that a server sends.
+# Limit: records below ``WARNING`` stay as they are. If you turn on the client's debug log, you read all that a server sends.
 
 MAX_LINES: Final = 10
 """Warnings about one session that are logged; the others are only counted."""

@@ -490,7 +490,7 @@ def _client_info() -> Implementation:
 
 
 async def learn_headers(session: ClientSession) -> None:
-    """Newer servers over HTTP want some arguments in headers as well; their list of tools says which ones."""
+    """Newer servers over HTTP want some arguments in headers; their list of tools says which ones."""
     cursor: str | None = None
     for _ in range(_MAX_PAGES):
         page = await session.list_tools(params=PaginatedRequestParams(cursor=cursor))
