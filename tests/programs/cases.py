@@ -27,7 +27,7 @@ INPUTS: dict[str, object] = {
 class Check(Protocol):
     """Checks the types of a program that passes the gate, after the previous ones of its session."""
 
-    def __call__(self, source: str, checker: Checker, *previous: str) -> tuple[ProgramError, ...]: ...
+    def __call__(self, source: str, *previous: str, choice: Checker = "mypy") -> tuple[ProgramError, ...]: ...
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
-"""The type checkers of a toolkit: each runs in a process in the sandbox, which stays alive for the next program.
+"""The type check of programs: mypy in a process in the sandbox, which stays alive for the next program.
 
-Promise: a program passes only if the checker answered, and found the mistake that every text contains as a probe. A
-checker that takes too long or too much memory, ends, or answers nonsense is killed, the program is refused, and the next
-program gets a new process.
+Promise: a program passes only if mypy answered, and found the mistake that every text contains as a probe. If mypy takes
+too long or too much memory, ends, or answers nonsense, it is killed, the program is refused, and the next program gets a
+new process.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ import tokenize
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from importlib import metadata
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Final
 
 from toolkit.errors import SetupError, ToolCancelled, ToolFailed
 from toolkit.guard.forks import count_restart, start_again_in_child
@@ -55,7 +55,7 @@ def _record(value: dict[_typing.Any, _typing.Any], /) -> dict[_typing.Any, _typi
 def _row(value: list[_typing.Any], /) -> list[_typing.Any]: return value
 async def _program(tools: _Tools, atools: _AsyncTools, inputs: _Inputs) -> None:
 """
-_DIRECTIVE: Final = re.compile(r"#.*\b(?:type|mypy|ty|pyrefly|pyright)\s*:")
+_DIRECTIVE: Final = re.compile(r"#.*\b(?:type|mypy)\s*:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,54 +216,28 @@ def _kind(node: ast.expr) -> object:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Which type checkers are installed next to the toolkit.
-
-CheckerName: TypeAlias = Literal["mypy", "ty", "pyrefly"]
-
-_IN_ORDER: Final[tuple[CheckerName, ...]] = ("mypy", "ty", "pyrefly")
+# mypy as it is installed next to the toolkit.
 
 
 @dataclass(frozen=True, slots=True)
-class InstalledChecker:
-    """A checker of the environment that the toolkit runs in."""
+class InstalledMypy:
+    """The mypy of the environment that the toolkit runs in."""
 
-    name: CheckerName
     version: str
     packages: str
     """The directory where it is installed."""
-    program: str
-    """The file of its command; empty if it has none."""
 
 
-@lru_cache
-def find_checker(choice: Checker) -> InstalledChecker:
-    """The checker for a choice other than ``off``; ``SetupError`` if it is not installed."""
-    if choice not in get_args(Checker):
-        raise SetupError(f"checker must be one of {', '.join(get_args(Checker))}, not {choice!r}")
-    for name in _IN_ORDER:
-        if choice in ("auto", name):
-            found = _find_installed(name)
-            if found is not None:
-                return found
-    if choice == "auto":
-        raise SetupError(
-            "checking programs needs a type checker: pip install 'typed-toolkit[programs]' (mypy), or ty, or pyrefly; "
-            "checker='off' runs programs that nothing has checked"
-        )
-    install = "pip install 'typed-toolkit[programs]'" if choice == "mypy" else f"pip install {choice}"
-    raise SetupError(f"the type checker {choice!r} is not installed: {install}")
-
-
-def _find_installed(name: CheckerName) -> InstalledChecker | None:
+@cache
+def find_mypy() -> InstalledMypy:
+    """Raises ``SetupError`` if mypy is not installed."""
     try:
-        found = metadata.distribution(name)
+        found = metadata.distribution("mypy")
     except metadata.PackageNotFoundError:
-        return None
-    command = next((file for file in found.files or () if file.name == name and file.parent.name == "bin"), None)
-    if command is None:
-        return None
-    program = os.path.normpath(str(command.locate()))
-    return InstalledChecker(name, found.version, os.path.realpath(str(found.locate_file(""))), program)
+        raise SetupError(
+            "checking programs needs mypy: pip install 'typed-toolkit[programs]'; checker='off' runs programs unchecked"
+        ) from None
+    return InstalledMypy(found.version, os.path.realpath(str(found.locate_file(""))))
 
 
 SECONDS: Final = 20.0
@@ -273,25 +247,25 @@ _MAX_KEPT: Final = 256
 _SCRIPT: Final = os.path.join(os.path.dirname(os.path.realpath(__file__)), "inside_checker.py")
 
 
-class Checkers:
-    """Checks programs, with one process for each checker that is asked for. May be used by several threads.
+class ProgramChecker:
+    """Checks programs with one process of mypy. May be used by several threads.
 
-    The processes run in the sandbox of ``guard``, which should show them no workspace.
+    The process runs in the sandbox of ``guard``, which should show it no workspace.
     """
 
     def __init__(self, guard: ProcessGuard, seconds: float = SECONDS) -> None:
         self._guard: Final = guard
         self._seconds: Final = seconds
         self._lock = threading.Lock()
-        self._processes: Final[dict[CheckerName, FramedProcess]] = {}
+        self._process: FramedProcess | None = None
         self._kept: Final[OrderedDict[bytes, tuple[ProgramError, ...]]] = OrderedDict()
         self._closed = False
         start_again_in_child(self)
 
     def start_again_in_child(self) -> None:
-        """The processes belong to the parent."""
+        """The process belongs to the parent."""
         self._lock = threading.Lock()
-        self._processes.clear()
+        self._process = None
 
     def check(
         self,
@@ -310,8 +284,8 @@ class Checkers:
         """
         if choice == "off":
             return ()
-        checker = find_checker(choice)
-        key = _digest(checker.name, checker.version, program.source, prelude, errors_stub, *previous)
+        mypy = find_mypy()
+        key = _digest(mypy.version, program.source, prelude, errors_stub, *previous)
         if not self._lock.acquire(timeout=min(max(0.0, until - time.monotonic()), threading.TIMEOUT_MAX)):
             return (_not_checked("there was no time left"),)
         try:
@@ -319,7 +293,7 @@ class Checkers:
                 self._kept.move_to_end(key)
                 return self._kept[key]
             text = build_checked_text(prelude, program, previous)
-            findings = self._ask(checker, {"text": text.text, "stub": errors_stub}, until, signal or CancelSignal())
+            findings = self._ask(mypy, {"text": text.text, "stub": errors_stub}, until, signal or CancelSignal())
             if isinstance(findings, ProgramError):
                 return (findings,)
             errors = _read_findings(findings, text, program.tree, prelude)
@@ -331,25 +305,24 @@ class Checkers:
             self._lock.release()
 
     def close(self) -> None:
-        """End the processes; a check that is running is refused, and so are later ones."""
+        """End the process; a check that is running is refused, and so are later ones."""
         self._closed = True
-        for process in list(self._processes.values()):
+        if (process := self._process) is not None:
             process.wake()
         with self._lock:
-            while self._processes:
-                self._processes.popitem()[1].close()
+            self._end()
 
     def _ask(
-        self, checker: InstalledChecker, request: dict[str, str], until: float, signal: CancelSignal
+        self, mypy: InstalledMypy, request: dict[str, str], until: float, signal: CancelSignal
     ) -> list[CheckerFinding] | ProgramError:
-        """The findings of the checker, or an error if there is no verdict; then its process is gone."""
+        """mypy's findings, or an error if there is no verdict; then its process is gone."""
         latest = time.monotonic() + self._seconds
-        process = self._processes.get(checker.name)
+        process = self._process
         if process is None or not process.is_alive:
             if process is not None:
                 count_restart("program_checker")
-            self._end(checker.name)
-            process = self._processes[checker.name] = self._start(checker)
+            self._end()
+            process = self._process = self._start(mypy)
         forget = signal.listen(process.wake)
         try:
             process.send({}, json.dumps(request).encode())
@@ -360,33 +333,28 @@ class Checkers:
             [frame] = frames
             return [CheckerFinding(*row) for row in _read_rows(frame.body)]
         except TimeoutError:
-            limit = f"{checker.name} took longer than {self._seconds:g} s; make the program simpler"
+            limit = f"mypy took longer than {self._seconds:g} s; make the program simpler"
             why = limit if latest < until else "there was no time left"
         except ToolCancelled as error:
             why = error.message
         except ProcessEnded as error:
-            why = f"{checker.name} gave no answer ({error}); make the program simpler"
+            why = f"mypy gave no answer ({error}); make the program simpler"
         except (BrokenFrame, ValueError):
-            why = f"{checker.name} gave no answer that can be used; make the program simpler"
+            why = "mypy gave no answer that can be used; make the program simpler"
         finally:
             forget()
-        self._end(checker.name)
+        self._end()
         return _not_checked(why)
 
-    def _end(self, name: CheckerName) -> None:
-        process = self._processes.pop(name, None)
+    def _end(self) -> None:
+        process, self._process = self._process, None
         if process is not None:
             process.close()
 
-    def _start(self, checker: InstalledChecker) -> FramedProcess:
+    def _start(self, mypy: InstalledMypy) -> FramedProcess:
         self._check_open()
-        settings = {
-            "checker": checker.name,
-            "path": [checker.packages],
-            "program": checker.program,
-            "version": f"{sys.version_info.major}.{sys.version_info.minor}",
-        }
-        roots = [os.path.dirname(_SCRIPT), checker.packages, os.path.dirname(checker.program)]
+        settings = {"packages": mypy.packages, "version": f"{sys.version_info.major}.{sys.version_info.minor}"}
+        roots = [os.path.dirname(_SCRIPT), mypy.packages]
         command = [helper_interpreter(), "-I", "-S", _SCRIPT, json.dumps(settings)]
         needed = [root for root in roots if not any(is_below(root, place) for place in SYSTEM)]
         return FramedProcess(self._guard.start(command, read_roots=needed), _MAX_ANSWER)
@@ -400,14 +368,14 @@ def _not_checked(why: str) -> ProgramError:
     return ProgramError(0, 0, f"the program was not checked: {why}", "type")
 
 
-def _read_rows(body: bytes) -> list[tuple[int, int, str, str]]:
+def _read_rows(body: bytes) -> list[tuple[int, int, str]]:
     """The findings of an answer; ``ValueError`` if it has none, or is not what the script inside writes."""
     try:
         rows = json.loads(body)["findings"]
-        found = [(line, column, code, message) for line, column, code, message in rows]
+        found = [(line, column, message) for line, column, message in rows]
     except (KeyError, TypeError, RecursionError) as error:
         raise ValueError(str(error)) from None
-    if not all(list(map(type, row)) == [int, int, str, str] for row in found):
+    if not all(list(map(type, row)) == [int, int, str] for row in found):
         raise ValueError("a finding has other types")
     return found
 
