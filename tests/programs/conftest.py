@@ -11,8 +11,7 @@ from tests.guard.ways import guard_in
 from tests.programs.cases import Check, parse, prelude
 from toolkit import SecurityPolicy, Toolkit, ToolkitContext, create_agent_toolkit
 from toolkit.runtime.programs.check import ProgramChecker
-from toolkit.runtime.programs.result import Checker, ProgramError
-from toolkit.runtime.signatures import errors_stub
+from toolkit.runtime.programs.result import ProgramError
 
 ALLOWED = SecurityPolicy(
     default="deny",
@@ -59,9 +58,9 @@ def checker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProgramChecker
 
 @pytest.fixture(scope="session")
 def check(checker: ProgramChecker) -> Check:
-    def check_program(source: str, *previous: str, choice: Checker = "mypy") -> tuple[ProgramError, ...]:
+    def check_program(source: str, *previous: str) -> tuple[ProgramError, ...]:
         program = parse(source)
         assert program.errors == ()
-        return checker.check(program, prelude(), errors_stub(), previous, choice)
+        return checker.check(program, prelude(), previous)
 
     return check_program

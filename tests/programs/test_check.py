@@ -15,7 +15,6 @@ from toolkit import ProgramSettings, Toolkit
 from toolkit.errors import SetupError, ToolFailed
 from toolkit.runtime.programs.check import ProgramChecker, find_mypy
 from toolkit.runtime.programs.gate import ALLOWED_IMPORTS, parse_program
-from toolkit.runtime.signatures import errors_stub
 
 WRONG = [case for case in read_cases("wrong_programs.txt") if not parse(case.source).errors]
 RIGHT = read_cases("right_programs.txt")
@@ -103,18 +102,21 @@ def test_a_tool_may_have_the_name_of_what_programs_do_with_their_own_values(
     source: str, checker: ProgramChecker
 ) -> None:
     program = parse_program(source, {"update": "update", "sorted": "sorted"}, ALLOWED_IMPORTS)
-    [error] = checker.check(program, PRELUDE_OF_OTHER_TOOLS, errors_stub(), (), "mypy")
+    [error] = checker.check(program, PRELUDE_OF_OTHER_TOOLS)
     assert error.line == source.count("\n") + 1
     assert error.message.startswith(WRONG_CALLS_OF_OTHER_TOOLS[source])
 
 
-def test_without_a_checker_nothing_is_checked(check: Check) -> None:
-    assert check("print(tools.list().nothing)\n", choice="off") == ()
+def test_without_a_checker_nothing_is_checked(toolkit: Toolkit) -> None:
+    failed = toolkit.run_program("print(tools.list().nothing)\n", checker="off")
+    assert (failed.ran, [error.kind for error in failed.errors]) == (True, ["run"])
 
 
-def test_auto_is_mypy_where_it_is_installed(check: Check) -> None:
+def test_auto_is_mypy_where_it_is_installed(toolkit: Toolkit) -> None:
     wrong = "print(tools.list().nothing)\n"
-    assert check(wrong, choice="auto") == check(wrong, choice="mypy") != ()
+    found = toolkit.run_program(wrong, checker="auto").errors
+    assert found == toolkit.run_program(wrong, checker="mypy").errors
+    assert [error.kind for error in found] == ["type"]
 
 
 @pytest.mark.parametrize("name", ["ty", "pyrefly", "pyre", ""])
@@ -155,4 +157,4 @@ def test_closed_checkers_refuse(tmp_path: Path) -> None:
         checker = ProgramChecker(guard)
         checker.close()
         with pytest.raises(ToolFailed, match="the toolkit has been closed"):
-            checker.check(parse("print(1)"), prelude(), errors_stub(), (), "mypy")
+            checker.check(parse("print(1)"), prelude())

@@ -18,7 +18,6 @@ from toolkit.errors import ToolFailed
 from toolkit.guard import CommandLimits, ProcessGuard
 from toolkit.runtime.programs.check import ProgramChecker
 from toolkit.runtime.programs.result import MAX_ERRORS, MAX_MESSAGE, ProgramError
-from toolkit.runtime.signatures import errors_stub
 
 GENERIC = "from typing import TypeVar\nT = TypeVar('T')\ndef twice(value: T) -> tuple[T, T]: return (value, value)\n"
 ENDLESS = f"{GENERIC}x = {'twice(' * 50}1{')' * 50}\nx.foo\n"
@@ -34,7 +33,7 @@ def guard(tmp_path: Path) -> Iterator[ProcessGuard]:
 
 
 def check(checker: ProgramChecker, source: str) -> tuple[ProgramError, ...]:
-    return checker.check(parse(source), prelude(), errors_stub(), (), "mypy")
+    return checker.check(parse(source), prelude())
 
 
 def descendants() -> dict[int, str]:

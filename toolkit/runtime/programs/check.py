@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+import keyword
 import math
 import os
 import re
@@ -18,36 +19,163 @@ import threading
 import time
 import tokenize
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
 from typing import TYPE_CHECKING, Final
+
+from pydantic import BaseModel
 
 from toolkit.errors import SetupError, ToolCancelled, ToolFailed
 from toolkit.guard.forks import count_restart, start_again_in_child
 from toolkit.guard.process.program import SYSTEM, helper_interpreter, is_below
 from toolkit.runtime.programs.check_messages import CheckerFinding, word_findings
 from toolkit.runtime.programs.frames import BrokenFrame, Frame
-from toolkit.runtime.programs.gate import ParsedProgram, char_column, parse_tree, split_lines
+from toolkit.runtime.programs.gate import ERROR_CLASSES, ParsedProgram, char_column, parse_tree, split_lines
 from toolkit.runtime.programs.process import FramedProcess, ProcessEnded
-from toolkit.runtime.programs.result import Checker, ProgramError, shorten_errors
+from toolkit.runtime.programs.result import ProgramError, shorten_errors
 from toolkit.runtime.signals import CancelSignal
+from toolkit.runtime.signatures import TypeTexts
 
 if TYPE_CHECKING:
     from toolkit.guard.process.guard import ProcessGuard
+    from toolkit.runtime.signatures import ShownType, ToolSignature
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# The module that a checker reads for a program: the prelude, then the programs of the session in one async function.
+# The prelude, which mypy reads before a program: the tools that it names, their types, and its inputs.
 #
-# A function, because checkers know ``await`` only there. Lines of a program are shifted by a fixed number, columns by the
+# Whatever is not for the program has a name with an underscore, so that a program that uses ``Any`` or ``date`` without an
+# import is refused. Types are written through modules: a field named ``list`` would hide ``list`` from the fields below it.
+#
+# The generated package is not read: it declares every tool and imports pydantic, which makes a check ten times as slow, and
+# the sandbox would have to show it.
+
+_PRELUDE: Final = """from __future__ import annotations
+import builtins as _b, datetime as _d, typing as _t, uuid as _u
+class _Model:
+    def model_dump(self) -> _b.dict[_b.str, _t.Any]: raise NotImplementedError
+    def model_dump_json(self) -> _b.str: raise NotImplementedError
+"""
+_MODULES: Final = {
+    "_b": ("bool", "bytes", "dict", "float", "int", "list", "str", "tuple"),
+    "_d": ("date", "datetime", "time"),
+    "_t": ("Any", "Literal", "NotRequired", "TypeAlias", "TypedDict"),
+    "_u": ("UUID",),
+}
+_SPELLED: Final = {name: f"{module}.{name}" for module, names in _MODULES.items() for name in names}
+_WORDS: Final = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\w+""")
+_SCALARS: Final = {str: "str", bool: "bool", int: "int", float: "float", type(None): "None"}
+_MAX_DEPTH: Final = 8
+"""Below this many lists and maps, an input is ``Any``."""
+ERRORS_STUB: Final = """from typing import Any
+class ToolkitError(Exception):
+    code: str
+    message: str
+    tool_name: str | None
+    details: dict[str, Any]
+    retriable: bool
+""" + "".join(
+    f"class {name}(ToolkitError):{' reason: str' if name == 'ToolFailed' else ' ...'}\n" for name in ERROR_CLASSES[1:]
+)
+"""``toolkit.pyi`` for mypy: every class that ``from toolkit import ...`` may name in a program."""
+
+
+def write_prelude(signatures: Sequence[ToolSignature], inputs: Mapping[str, object] | None = None) -> str:
+    """``_Tools``, ``_AsyncTools`` and ``_Inputs``, the types of a program's ``tools``, ``atools`` and ``inputs``."""
+    given, models = _describe_inputs(inputs or {})
+    types = dict.fromkeys(one for tool in signatures for one in tool.types)
+    known = {one.name for one in types}
+    types.update(dict.fromkeys(one for one in models if one.name not in known))
+    methods = [_method(tool) for tool in signatures]
+    return "".join(
+        [
+            _PRELUDE,
+            *(f"{_definition(one)}\n" for one in types),
+            _block("class _Tools(_t.Protocol):", [f"    def {method}" for method in methods]),
+            _block("class _AsyncTools(_t.Protocol):", [f"    async def {method}" for method in methods]),
+            _block("class _Inputs:", [f"    {name}: {_spell(kind)}" for name, kind in given.items()]),
+        ]
+    )
+
+
+def _block(head: str, lines: Sequence[str]) -> str:
+    return "\n".join([head, *(lines or ["    pass"]), ""])
+
+
+def _method(tool: ToolSignature) -> str:
+    parameters = [f"{one.name}: {_spell(one.type)}{'' if one.default is None else ' = ...'}" for one in tool.parameters]
+    given = ["self", "*", *parameters] if parameters else ["self"]
+    return f"{tool.attribute}({', '.join(given)}) -> {_spell(tool.output)}: ..."
+
+
+def _definition(one: ShownType) -> str:
+    """A class or alias as mypy reads it. Outside of annotations types are quoted: they may name what is defined below."""
+    if one.alias is not None:
+        return f"{one.name}: _t.TypeAlias = {_spell(one.alias)!r}"
+    if not one.has_plain_keys:
+        rows = ", ".join(f"{key!r}: {_spell(kind)!r}" for key, kind in one.fields)
+        return f"{one.name} = _t.TypedDict({one.name!r}, {{{rows}}})"
+    base = "_Model" if not one.is_dict else "_t.TypedDict, total=False" if one.is_all_optional else "_t.TypedDict"
+    return _block(f"class {one.name}({base}):", [f"    {key}: {_spell(kind)}" for key, kind in one.body]).rstrip("\n")
+
+
+def _spell(text: str) -> str:
+    """A type with the names of built-in types and of ``typing`` written through their modules; not inside of texts.
+
+    >>> _spell("dict[str, Literal['int']] | None")
+    "_b.dict[_b.str, _t.Literal['int']] | None"
+    """
+    return _WORDS.sub(lambda found: _SPELLED.get(found[0], found[0]), text)
+
+
+def _describe_inputs(inputs: Mapping[str, object]) -> tuple[dict[str, str], tuple[ShownType, ...]]:
+    """The type of each input, from its value, and the classes that these types name.
+
+    >>> _describe_inputs({"paths": ["a.py"], "limits": {"lines": 3, "size": 1.5}})[0]
+    {'paths': 'list[str]', 'limits': 'dict[str, float]'}
+    """
+    for name in inputs:
+        if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
+            raise SetupError(f"the input {name!r} needs another name: a program reads it as `inputs.<name>`")
+    models = TypeTexts("")
+    return {name: _type_of(value, models, 0) for name, value in inputs.items()}, models.types
+
+
+def _type_of(value: object, models: TypeTexts, depth: int) -> str:
+    if type(value) in _SCALARS:
+        return _SCALARS[type(value)]
+    if isinstance(value, BaseModel):
+        return models.write(type(value))
+    if depth < _MAX_DEPTH and isinstance(value, list | tuple):
+        return f"list[{_common([_type_of(item, models, depth + 1) for item in value])}]"
+    if depth < _MAX_DEPTH and isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
+        return f"dict[str, {_common([_type_of(item, models, depth + 1) for item in value.values()])}]"
+    return "Any"
+
+
+def _common(types: list[str]) -> str:
+    """One type for values of all these types; ``Any`` if they have little in common."""
+    found = set(types) - {"None"}
+    if found == {"int", "float"}:
+        found = {"float"}
+    if len(found) != 1:
+        return "Any"
+    optional = " | None" if "None" in types and found != {"Any"} else ""
+    return f"{found.pop()}{optional}"
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The module that mypy reads: the prelude, then the programs of the session in one async function.
+#
+# A function, because mypy knows ``await`` only there. Lines of a program are shifted by a fixed number, columns by the
 # indentation, and by what is inserted: dicts and lists that a program writes as records (``{"path": p, "size": n}``) are
-# passed through a function that makes their values ``Any``. Checkers would join the types of the values, and then refuse
+# passed through a function that makes their values ``Any``. mypy would join the types of the values, and then refuse
 # ``record["size"] + 1`` in programs that are right.
 
 PROBE: Final = "probe_of_the_checker"
-"""An attribute that no text has, in the line before a program: a checker that does not report it did not get there."""
+"""An attribute that no text has, in the line before a program: if mypy does not report it, it did not get there."""
 _INDENT: Final = "    "
 _HEAD: Final = """\
 import typing as _typing
@@ -60,7 +188,7 @@ _DIRECTIVE: Final = re.compile(r"#.*\b(?:type|mypy)\s*:")
 
 @dataclass(frozen=True, slots=True)
 class CheckedText:
-    """What the checker reads, and where the program is in it."""
+    """What mypy reads, and where the program is in it."""
 
     text: str
     first_line: int
@@ -107,7 +235,7 @@ def build_checked_text(prelude: str, program: ParsedProgram, previous: Sequence[
 
 
 def _place_reached(source: str) -> list[str]:
-    """An earlier program up to where it always raised: for checkers, nothing after that would ever run."""
+    """An earlier program up to where it always raised: for mypy, nothing after that would ever run."""
     tree = parse_tree(source)
     if isinstance(tree, ProgramError):
         return []
@@ -166,7 +294,7 @@ def _lines_inside_strings(tree: ast.Module) -> set[int]:
 
 
 def _remove_comments(lines: list[str]) -> None:
-    """Blank out comments: some of them tell checkers to look away."""
+    """Blank out comments: some of them tell mypy to look away."""
     rest = iter([f"{line}\n" for line in lines])
     for token in tokenize.generate_tokens(lambda: next(rest, "")):
         if token.type == tokenize.COMMENT:
@@ -271,9 +399,7 @@ class ProgramChecker:
         self,
         program: ParsedProgram,
         prelude: str,
-        errors_stub: str,
-        previous: Sequence[str],
-        choice: Checker,
+        previous: Sequence[str] = (),
         until: float = math.inf,
         signal: CancelSignal | None = None,
     ) -> tuple[ProgramError, ...]:
@@ -282,10 +408,8 @@ class ProgramChecker:
         ``prelude`` declares its tools and inputs, ``previous`` are the earlier programs of its session. ``until`` (of the
         monotonic clock) and ``signal`` end the check early; then the program is refused.
         """
-        if choice == "off":
-            return ()
         mypy = find_mypy()
-        key = _digest(mypy.version, program.source, prelude, errors_stub, *previous)
+        key = _digest(mypy.version, program.source, prelude, *previous)
         if not self._lock.acquire(timeout=min(max(0.0, until - time.monotonic()), threading.TIMEOUT_MAX)):
             return (_not_checked("there was no time left"),)
         try:
@@ -293,7 +417,7 @@ class ProgramChecker:
                 self._kept.move_to_end(key)
                 return self._kept[key]
             text = build_checked_text(prelude, program, previous)
-            findings = self._ask(mypy, {"text": text.text, "stub": errors_stub}, until, signal or CancelSignal())
+            findings = self._ask(mypy, {"text": text.text, "stub": ERRORS_STUB}, until, signal or CancelSignal())
             if isinstance(findings, ProgramError):
                 return (findings,)
             errors = _read_findings(findings, text, program.tree, prelude)

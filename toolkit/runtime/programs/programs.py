@@ -21,7 +21,7 @@ from toolkit.guard.permission import CommandLimits
 from toolkit.guard.process.guard import ProcessGuard
 from toolkit.guard.process.program import SYSTEM, is_below
 from toolkit.runtime import path
-from toolkit.runtime.programs.check import ProgramChecker
+from toolkit.runtime.programs.check import ProgramChecker, write_prelude
 from toolkit.runtime.programs.frames import MAX_BODY
 from toolkit.runtime.programs.gate import ALLOWED_IMPORTS, ToolUse, parse_program
 from toolkit.runtime.programs.host import ProgramHost, Ran
@@ -36,7 +36,6 @@ from toolkit.runtime.programs.result import (
     shorten_errors,
 )
 from toolkit.runtime.signals import CancelSignal
-from toolkit.runtime.signatures import checker_text, errors_stub
 
 if TYPE_CHECKING:
     from toolkit.runtime.context import ToolkitContext
@@ -162,8 +161,10 @@ class Programs:
             return program.uses, program.errors
         self._interpreters.prepare()  # it starts while the program is checked
         known = dict.fromkeys([*(session.tools if session else ()), *(use.tool for use in program.uses)])
-        prelude = checker_text([core.catalog.signatures.of(name) for name in known], inputs)
-        errors = self._checker.check(program, prelude, errors_stub(), previous, checker, deadline.until, signal)
+        prelude = write_prelude([core.catalog.signatures.of(name) for name in known], inputs)
+        errors: tuple[ProgramError, ...] = ()
+        if checker != "off":
+            errors = self._checker.check(program, prelude, previous, deadline.until, signal)
         return program.uses, shorten_errors([*errors, *self._refused_tools(core, program.uses)])
 
     def _refuse_length(self, source: str, previous: Sequence[str]) -> ProgramError | None:
