@@ -216,7 +216,7 @@ class _WithoutModules(ast.NodeTransformer):
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# What is at a place of a program: mypy names the place, and often not the argument or the operator that is there.
+# What is at a place of a program: mypy often names only the place, not the argument or the operator there.
 
 _SIGNS: Final[dict[type[ast.AST], str]] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",

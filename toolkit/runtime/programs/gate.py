@@ -98,7 +98,7 @@ def suggest_instead(module: str, tools: Collection[str]) -> str | None:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Which name a misspelt one most likely stands for, where a wrong guess would mislead.
+# The gate. It suggests a name for a misspelt one only if they are nearly the same: a wrong guess would mislead.
 
 _GOOD_GUESS: Final = 0.7
 

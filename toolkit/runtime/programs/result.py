@@ -1,4 +1,4 @@
-"""What a program gave: its value, what it printed, what is wrong with it, and its calls."""
+"""The plain data of programs: their settings and limits, what is wrong with one, and what it gave."""
 
 from __future__ import annotations
 
