@@ -100,7 +100,6 @@ GOALS: Final = (
         "5.3",
     ),
     Goal("checking a program with a warm mypy, CPU time", "programs/check/mypy, warm", "value", " ms", 300, "-"),
-    Goal("… with ty", "programs/check/ty, warm", "value", " ms", 150, "-"),
     Goal("starting a program", "programs/start/run_program, interpreter prepared", "value", " ms", 60, "-"),
     *(
         Goal(

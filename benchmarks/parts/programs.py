@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from benchmarks.peers import open_monty
 from benchmarks.results import Row, Table
@@ -28,8 +28,6 @@ from toolkit import (
 from toolkit.errors import SetupError
 from toolkit.guard.process.tier import pick_tier
 
-CheckerName = Literal["mypy", "ty", "pyrefly"]
-CHECKERS: Final[tuple[CheckerName, ...]] = ("mypy", "ty", "pyrefly")
 IN_A_SANDBOX: Final = "inside_checker.py"
 MONTY: Final = "pydantic-monty"
 
@@ -106,20 +104,19 @@ def must_run(result: ProgramResult) -> None:
 
 
 def measure_checks(rounds: int, attempts: int) -> Table:
-    """CPU time of the process of the checker, and of what it starts; wall time in brackets."""
+    """CPU time of mypy's process, and of what it starts; wall time in brackets."""
     rows: list[Row] = []
     notes: list[str] = []
-    for checker in CHECKERS:
-        try:
-            rows += _checks_of(checker, rounds, attempts)
-        except SetupError as error:
-            notes.append(str(error))
+    try:
+        rows += _checks_of_mypy(rounds, attempts)
+    except SetupError as error:
+        notes.append(str(error))
     rows += _checks_of_monty(rounds, notes)
     title = "Checking a program of ten lines with a mistake: CPU time of the checker, wall time in brackets"
     return Table("check", title, tuple(rows), notes=tuple(notes))
 
 
-def _checks_of(checker: CheckerName, rounds: int, attempts: int) -> Iterator[Row]:
+def _checks_of_mypy(rounds: int, attempts: int) -> Iterator[Row]:
     cold: list[tuple[float, float]] = []
     warm: list[tuple[float, float]] = []
     again: list[float] = []
@@ -129,9 +126,9 @@ def _checks_of(checker: CheckerName, rounds: int, attempts: int) -> Iterator[Row
 
             def check(text: str, toolkit: Toolkit = toolkit) -> float:
                 start = time.perf_counter()
-                result = toolkit.run_program(text, checker=checker)
+                result = toolkit.run_program(text, checker="mypy")
                 if result.ran or not result.errors:
-                    raise AssertionError(f"{checker} found nothing")
+                    raise AssertionError("mypy found nothing")
                 return (time.perf_counter() - start) * 1000
 
             wall = check(f"{WRONG}# {next(numbers)}")
@@ -143,8 +140,8 @@ def _checks_of(checker: CheckerName, rounds: int, attempts: int) -> Iterator[Row
             again.append(min(check(f"{WRONG}# 0") for _ in range(3)))
     for name, found in (("cold", cold), ("warm", warm)):
         cpu, wall = (min(times) for times in zip(*found, strict=True))
-        yield Row(f"{checker}, {name}", cpu, "ms", detail=f"{wall:.0f} ms")
-    yield Row(f"{checker}, the same program again", min(again), "ms", detail="wall")
+        yield Row(f"mypy, {name}", cpu, "ms", detail=f"{wall:.0f} ms")
+    yield Row("mypy, the same program again", min(again), "ms", detail="wall")
 
 
 def _checks_of_monty(rounds: int, notes: list[str]) -> Iterator[Row]:

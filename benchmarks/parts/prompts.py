@@ -63,9 +63,7 @@ def _generate(folder: Path, tools: Sequence[SharedTool], name: str) -> Catalog:
     sys.path.insert(0, str(folder))
     try:
         catalog: Catalog = import_module(f"{project.package}.catalog").CATALOG
-        for tool in catalog.tools:
-            catalog.signatures.of(tool)  # while their sources are there
-        assert catalog.definitions
+        assert catalog.definitions  # read while the files are there
     finally:
         sys.path.remove(str(folder))
     return catalog
@@ -92,7 +90,7 @@ def _on_demand(signatures: Sequence[ToolSignature]) -> int:
 
 
 def _without_output(tool: ToolSignature) -> ToolSignature:
-    return replace(tool, output_classes=())
+    return replace(tool, output_types=())
 
 
 def _definition(catalog: Catalog, name: str) -> ToolDefinition:

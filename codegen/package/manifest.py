@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 NAME: Final = "manifest.json"
-FORM: Final = 5
+FORM: Final = 6
 """Version of the generated code. Raise it when the output for an unchanged spec changes; ``tests/codegen/test_form.py``
 fails until you do. A manifest of another form is never reused."""
 _GENERATOR: Final = "typed-toolkit"

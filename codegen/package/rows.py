@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from toolkit.codegen.package import python_names
 from toolkit.codegen.package.literals import docstring, literal, text_literal
@@ -34,6 +34,8 @@ class Parameter:
     wire: str
     type: str
     """Source text, without module names."""
+    shown: str
+    """The type as signatures show it."""
     required: bool
     default: str | None
     """Source text of the default, if the schema has one that a signature can show."""
@@ -61,6 +63,10 @@ class Row:
     parameters: tuple[Parameter, ...]
     resources: tuple[tuple[str, str], ...]
     """What a call touches, from ``x-resource``: the Python name of the field, and the kind."""
+    argumentTypes: ShownTypes
+    """What the types of the parameters mention, as signatures show it."""
+    outputTypes: ShownTypes
+    """The same for the output; empty if it has no schema."""
     imports: tuple[str, ...]
     """Names from the tool's model module that its parameter types use."""
     nested: tuple[str, ...]
@@ -108,7 +114,8 @@ def make_row(
 ) -> Row:
     """The row of a spec; ``inputs`` and ``outputs`` are its flattened schemas."""
     used: set[str] = set()
-    parameters = tuple(_parameters(inputs, names.prefix, used))
+    shown = _ShownTypes(inputs, names.prefix)
+    parameters = tuple(_parameters(inputs, names.prefix, used, shown))
     return Row(
         name=names.wire,
         attribute=names.attribute,
@@ -126,6 +133,8 @@ def make_row(
         outputSchema=spec.output_schema,
         parameters=parameters,
         resources=_resources(spec),
+        argumentTypes=shown.take_mentioned(),
+        outputTypes=_show_outputs(outputs),
         imports=tuple(sorted(used)),
         nested=_nested(names.prefix, inputs, outputs),
         source=spec.source,
@@ -146,7 +155,9 @@ def name_pointer(spec: ToolSpec) -> str:
     return f"{spec.pointer}/{'rename' if spec.rename else 'name'}"
 
 
-def _parameters(inputs: Document, prefix: str, used: set[str]) -> list[Parameter]:
+def _parameters(inputs: Document, prefix: str, used: set[str], shown: _ShownTypes) -> Iterator[Parameter]:
+    """Required ones first."""
+
     def name(word: str) -> str:
         if word in SHARED_NAMES:
             return word
@@ -158,18 +169,17 @@ def _parameters(inputs: Document, prefix: str, used: set[str]) -> list[Parameter
     properties = inputs.root.get("properties", {})
     names = python_names.field_names(properties)
     required, nodes = inputs.root.get("required", ()), inputs.nodes()
-    found = [
-        Parameter(
+    for wire in sorted(properties, key=lambda wire: wire not in required):
+        node = properties[wire]
+        yield Parameter(
             name=names[wire],
             wire=wire,
             type=text.render(node),
+            shown=shown.text(node),
             required=wire in required,
             default=literal(node["default"]) if _can_show_default(node) else None,
             description=described(node, nodes.get),
         )
-        for wire, node in properties.items()
-    ]
-    return sorted(found, key=lambda parameter: not parameter.required)
 
 
 def _nested(prefix: str, inputs: Document, outputs: Document | None) -> tuple[str, ...]:
@@ -295,3 +305,110 @@ def _typed_dict(name: str, node: dict[str, Any], text: TypeText) -> str:
     rows = [f"        {text_literal(key)}: {kind}," for key, kind in fields.items()]
     last = [f"    {closed[2:]},"] if closed else []
     return "\n".join([f"{name} = TypedDict(", f'    "{name}",', "    {", *rows, "    },", *last, ")"])
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Types as signatures show them to models and to the checker of programs: what a value is, without limits and marks.
+
+ShownTypes: TypeAlias = dict[str, str | dict[str, str]]
+"""By name: the fields of a class with their types, or the type that an alias stands for."""
+_SHOWN: Final = {**_SCALARS, "null": "None"}
+_SHOWN_RICH: Final = {
+    "WireDate": "date", "WireDateTime": "datetime", "WireTime": "time", "WireUUID": "UUID", "WireUrl": "str",
+}  # fmt: skip
+
+
+class _ShownTypes:
+    """Writes the types of one document, and collects the classes and aliases that they mention.
+
+    With ``prefix``, the types of arguments, which are typed dicts: a program passes plain data. Without, those of the output.
+    """
+
+    def __init__(self, document: Document, prefix: str | None) -> None:
+        self._document = document
+        self._prefix = prefix
+        self._mentioned: list[str] = []
+
+    def text(self, node: dict[str, Any]) -> str:
+        return " | ".join(dict.fromkeys(self._members(node)))
+
+    def _members(self, node: dict[str, Any]) -> list[str]:
+        """The members of a union, or the one type that it is."""
+        if "$ref" in node:
+            return self._named(name_of(node["$ref"]))
+        if "enum" in node:
+            words = [repr(value) for value in node["enum"] if value is not None]
+            return [f"Literal[{', '.join(words)}]"] * bool(words) + ["None"] * (None in node["enum"])
+        if "anyOf" in node:
+            members = [member for branch in node["anyOf"] for member in self._members(branch)]
+            return [member for member in members if member != "None"] + ["None"] * ("None" in members)
+        if RICH_TYPE in node:
+            or_text = self._prefix is not None and node.get(TEXT_TOO, True)
+            return [_SHOWN_RICH[node[RICH_TYPE]], *["str"] * or_text]
+        kind = node.get("type")
+        if kind == "array":
+            return [f"list[{self.text(form)}]" for form in self._forms(node.get("items", {}))]
+        if kind == "object":
+            return [f"dict[str, {self.text(form)}]" for form in self._forms(node.get("additionalProperties", {}))]
+        return [_SHOWN.get(str(kind), "Any")]
+
+    def _forms(self, inner: Any) -> list[Any]:
+        inner = inner if isinstance(inner, dict) else {}
+        return separate_forms(inner) if self._prefix is not None else [inner]
+
+    def _named(self, name: str) -> list[str]:
+        alias = self._document.aliases.get(name)
+        if alias is not None and self._prefix is not None and name not in self._document.recursive:
+            return self._members(alias)
+        self._mentioned.append(name)
+        return [self._spell(name)]
+
+    def _spell(self, name: str) -> str:
+        return name if self._prefix is None else args_name(name, self._prefix)
+
+    def take_mentioned(self) -> ShownTypes:
+        """What the types so far mention, each after its first mention; then they count as not mentioned."""
+        nodes, found = self._document.nodes(), ShownTypes()
+        pending, self._mentioned = self._mentioned[::-1], []
+        while pending:
+            name = pending.pop()
+            if self._spell(name) not in found:
+                found[self._spell(name)] = self._definition(name, nodes[name])
+                pending += self._mentioned[::-1]
+                self._mentioned = []
+        return found
+
+    def _definition(self, name: str, node: dict[str, Any]) -> str | dict[str, str]:
+        if name in self._document.aliases:
+            return self.text(node)
+        if self._prefix is None and not _is_class(node):
+            return {"root": self.text(node)}
+        properties, required = node.get("properties", {}), node.get("required", ())
+        if self._prefix is None:
+            names = python_names.field_names(properties)
+            return {names[key]: self._field(value, key in required) for key, value in properties.items()}
+        return {
+            key: self.text(value) if key in required else f"NotRequired[{self.text(value)}]"
+            for key, value in properties.items()
+        }
+
+    def _field(self, node: dict[str, Any], is_required: bool) -> str:
+        """The type of a model's attribute: None stands for what is absent."""
+        members = self._members(node)
+        if not is_required and "default" not in node:
+            members = [member for member in members if member != "None"] + ["None"]
+        return " | ".join(dict.fromkeys(members))
+
+
+def _is_class(root: dict[str, Any]) -> bool:
+    """Whether the values of a root are objects with attributes."""
+    is_map = isinstance(root.get("additionalProperties"), dict) and root["additionalProperties"]
+    return "properties" in root or root.get("type") == "object" and not is_map
+
+
+def _show_outputs(outputs: Document | None) -> ShownTypes:
+    if outputs is None:
+        return {}
+    types = _ShownTypes(outputs, None)
+    types.text({"$ref": f"#/$defs/{outputs.name}"})
+    return types.take_mentioned()

@@ -1,4 +1,4 @@
-"""The signatures of shared tools: they say what the generated models say, checkers accept them, and they are short."""
+"""The signatures of shared tools: they say what the generated models say, mypy accepts them, and they are short."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ import pytest
 from pydantic import BaseModel
 
 from tests.corpus.project import SharedProject, SharedTool, shared_tools
-from tests.typing.checkers import mypy, pyrefly, ty
+from tests.typing.checkers import mypy
 from toolkit.runtime.catalog import Catalog
-from toolkit.runtime.signatures import CONTENT_OUTPUT, ToolSignature, TypeTexts, checker_text, prompt_text
+from toolkit.runtime.programs.check import write_prelude
+from toolkit.runtime.signatures import CONTENT_OUTPUT, ShownType, ToolSignature, TypeTexts, prompt_text
 
 
 def sample(tools: list[SharedTool]) -> list[SharedTool]:
@@ -42,13 +43,9 @@ def signatures(catalog: Catalog) -> list[ToolSignature]:
     return [catalog.signatures.of(name) for name in catalog.tools]
 
 
-def test_checkers_accept_what_they_read_before_a_program(signatures: list[ToolSignature], tmp_path: Path) -> None:
-    text = checker_text(signatures)
-    for checker in (mypy, ty, pyrefly):
-        folder = tmp_path / checker.__name__
-        folder.mkdir()
-        (folder / "before.py").write_text(text, encoding="utf-8")
-        assert checker([folder / "before.py"], folder).errors == {}, checker.__name__
+def test_mypy_accepts_what_it_reads_before_a_program(signatures: list[ToolSignature], tmp_path: Path) -> None:
+    (tmp_path / "before.py").write_text(write_prelude(signatures), encoding="utf-8")
+    assert mypy([tmp_path / "before.py"], tmp_path).errors == {}
 
 
 def test_every_output_has_the_fields_and_types_of_its_model(catalog: Catalog) -> None:
@@ -61,8 +58,8 @@ def test_every_output_has_the_fields_and_types_of_its_model(catalog: Catalog) ->
             continue
         texts = TypeTexts("")
         assert texts.write(model) == signature.output
-        from_source, from_models = fields_in(signature.output_classes), fields_in(texts.lines)
-        assert from_source == from_models, name
+        from_manifest, from_models = fields_in(signature.output_types), fields_in(texts.types)
+        assert from_manifest == from_models, name
         compared += len(from_models)
     assert compared > 20
 
@@ -70,7 +67,7 @@ def test_every_output_has_the_fields_and_types_of_its_model(catalog: Catalog) ->
 def test_every_parameter_is_a_field_of_the_input_model(catalog: Catalog) -> None:
     for name, info in catalog.tools.items():
         signature = catalog.signatures.of(name)
-        function = ast.parse(f"def f({signature.parameters}): ...").body[0]
+        function = ast.parse(f"def {signature.call}: ...").body[0]
         assert isinstance(function, ast.FunctionDef)
         names = [one.arg for one in function.args.args]
         required = names[: len(names) - len(function.args.defaults)]
@@ -86,10 +83,26 @@ def test_nested_arguments_have_the_keys_of_their_models(catalog: Catalog) -> Non
     compared = 0
     for name, info in catalog.tools.items():
         module: Any = import_module(info.module)
-        for line, fields in fields_in(catalog.signatures.of(name).argument_classes).items():
+        for line, fields in fields_in(catalog.signatures.of(name).argument_types).items():
             model = getattr(module, line.replace(f"{info.prefix}Args", f"{info.prefix}Input", 1), None)
             if isinstance(model, type) and issubclass(model, BaseModel):
                 assert set(fields) == {how.alias or key for key, how in model.model_fields.items()}, line
+                compared += 1
+    assert compared > 20
+
+
+def test_arguments_have_the_types_of_their_typed_dicts(catalog: Catalog) -> None:
+    """Both are written by the generator, each by a part of its own."""
+    compared = 0
+    for name, info in catalog.tools.items():
+        texts = TypeTexts("", as_arguments=True)
+        module: Any = import_module(info.module)
+        texts.write(getattr(module, f"{info.prefix}Args"))
+        expected = fields_in(texts.types)
+        signature = catalog.signatures.of(name)
+        for line, fields in fields_in(signature.argument_types).items():
+            if line in expected:  # not the types that lead back to themselves, whose names are only known to checkers
+                assert fields == expected[line], name
                 compared += 1
     assert compared > 20
 
@@ -112,9 +125,9 @@ def test_a_budget_is_kept(signatures: list[ToolSignature], budget: int) -> None:
     assert text == prompt_text(signatures, budget)
 
 
-def fields_in(lines: tuple[str, ...]) -> dict[str, dict[str, str]]:
+def fields_in(types: tuple[ShownType, ...]) -> dict[str, dict[str, str]]:
     """Class -> field -> type, with aliases replaced by what they stand for."""
-    statements = [ast.parse(line).body[0] for line in lines]
+    statements = [ast.parse(one.line).body[0] for one in types]
     aliases = {
         ast.unparse(node.target): node.value
         for node in statements

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Protocol
 
 from toolkit.generated import CATALOG, ToolName
+from toolkit.runtime.programs.check import write_prelude
 from toolkit.runtime.programs.gate import ALLOWED_IMPORTS, ParsedProgram, parse_program
-from toolkit.runtime.programs.result import Checker, ProgramError
-from toolkit.runtime.signatures import CatalogSignatures, checker_text
+from toolkit.runtime.programs.result import ProgramError
+from toolkit.runtime.signatures import CatalogSignatures
 
 FOLDER = Path(__file__).parent
 TOOLS: tuple[ToolName, ...] = ("edit", "exec_command", "glob", "grep", "list", "read_file", "todoread")
@@ -27,7 +28,7 @@ INPUTS: dict[str, object] = {
 class Check(Protocol):
     """Checks the types of a program that passes the gate, after the previous ones of its session."""
 
-    def __call__(self, source: str, checker: Checker, *previous: str) -> tuple[ProgramError, ...]: ...
+    def __call__(self, source: str, *previous: str) -> tuple[ProgramError, ...]: ...
 
 
 @dataclass(frozen=True)
@@ -55,4 +56,4 @@ def parse(source: str) -> ParsedProgram:
 @functools.cache
 def prelude() -> str:
     signatures = CatalogSignatures(CATALOG)
-    return checker_text([signatures.of(name) for name in TOOLS], INPUTS)
+    return write_prelude([signatures.of(name) for name in TOOLS], INPUTS)

@@ -1,4 +1,4 @@
-"""A toolkit over a small workspace, for programs, and warm checkers for all tests of a process."""
+"""A toolkit over a small workspace, for programs, and a warm checker for all tests of a process."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ import pytest
 from tests.guard.ways import guard_in
 from tests.programs.cases import Check, parse, prelude
 from toolkit import SecurityPolicy, Toolkit, ToolkitContext, create_agent_toolkit
-from toolkit.runtime.programs.check import Checkers
-from toolkit.runtime.programs.result import Checker, ProgramError
-from toolkit.runtime.signatures import errors_stub
+from toolkit.runtime.programs.check import ProgramChecker
+from toolkit.runtime.programs.result import ProgramError
 
 ALLOWED = SecurityPolicy(
     default="deny",
@@ -50,18 +49,18 @@ def toolkit(context: ToolkitContext) -> Iterator[Toolkit]:
 
 
 @pytest.fixture(scope="session")
-def checkers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checkers]:
+def checker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProgramChecker]:
     with guard_in("full", tmp_path_factory.mktemp("nothing"), mode="read-only") as guard:
-        made = Checkers(guard, seconds=120)
+        made = ProgramChecker(guard, seconds=120)
         yield made
         made.close()
 
 
 @pytest.fixture(scope="session")
-def check(checkers: Checkers) -> Check:
-    def check_program(source: str, checker: Checker, *previous: str) -> tuple[ProgramError, ...]:
+def check(checker: ProgramChecker) -> Check:
+    def check_program(source: str, *previous: str) -> tuple[ProgramError, ...]:
         program = parse(source)
         assert program.errors == ()
-        return checkers.check(program, prelude(), errors_stub(), previous, checker)
+        return checker.check(program, prelude(), previous)
 
     return check_program

@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,9 +16,8 @@ from tests.guard.ways import guard_in
 from tests.programs.cases import parse, prelude
 from toolkit.errors import ToolFailed
 from toolkit.guard import CommandLimits, ProcessGuard
-from toolkit.runtime.programs.check import Checkers
-from toolkit.runtime.programs.result import MAX_ERRORS, MAX_MESSAGE, Checker, ProgramError
-from toolkit.runtime.signatures import errors_stub
+from toolkit.runtime.programs.check import ProgramChecker
+from toolkit.runtime.programs.result import MAX_ERRORS, MAX_MESSAGE, ProgramError
 
 GENERIC = "from typing import TypeVar\nT = TypeVar('T')\ndef twice(value: T) -> tuple[T, T]: return (value, value)\n"
 ENDLESS = f"{GENERIC}x = {'twice(' * 50}1{')' * 50}\nx.foo\n"
@@ -32,8 +32,8 @@ def guard(tmp_path: Path) -> Iterator[ProcessGuard]:
         yield made
 
 
-def check(checkers: Checkers, source: str, checker: Checker) -> tuple[ProgramError, ...]:
-    return checkers.check(parse(source), prelude(), errors_stub(), (), checker)
+def check(checker: ProgramChecker, source: str) -> tuple[ProgramError, ...]:
+    return checker.check(parse(source), prelude())
 
 
 def descendants() -> dict[int, str]:
@@ -68,16 +68,13 @@ def started() -> Started:
 
 
 def checker_processes(processes: dict[int, str]) -> list[int]:
-    return [pid for pid, command in processes.items() if "inside_checker.py" in command or " check " in command]
+    return [pid for pid, command in processes.items() if "inside_checker.py" in command]
 
 
-@pytest.mark.parametrize("checker", ["mypy", "ty", "pyrefly"])
-def test_a_check_without_end_is_ended_and_the_program_refused(
-    guard: ProcessGuard, checker: Checker, started: Started
-) -> None:
-    checkers = Checkers(guard, seconds=2)
-    [error] = check(checkers, ENDLESS, checker)
-    assert str(error).startswith(f"the program was not checked: {checker} ")
+def test_a_check_without_end_is_ended_and_the_program_refused(guard: ProcessGuard, started: Started) -> None:
+    checker = ProgramChecker(guard, seconds=2)
+    [error] = check(checker, ENDLESS)
+    assert str(error).startswith("the program was not checked: mypy ")
     assert error.kind == "type"
     assert checker_processes(started()) == []
 
@@ -85,8 +82,8 @@ def test_a_check_without_end_is_ended_and_the_program_refused(
 def test_a_check_that_needs_too_much_memory_is_ended(tmp_path: Path, started: Started) -> None:
     limits = CommandLimits(memory=48 << 20)
     with guard_in("full", tmp_path, mode="read-only", limits=limits) as guard:
-        checkers = Checkers(guard, seconds=120)
-        [error] = check(checkers, RIGHT, "mypy")
+        checker = ProgramChecker(guard, seconds=120)
+        [error] = check(checker, RIGHT)
         assert "used more than 48 MiB of memory" in error.message
         assert checker_processes(started()) == []
 
@@ -103,12 +100,9 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("checker", ["mypy", "ty"])
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_strange_program_is_refused_with_errors_of_a_bounded_size(
-    name: str, checker: Checker, checkers: Checkers
-) -> None:
-    errors = check(checkers, HOSTILE[name], checker)
+def test_a_strange_program_is_refused_with_errors_of_a_bounded_size(name: str, checker: ProgramChecker) -> None:
+    errors = check(checker, HOSTILE[name])
     assert errors
     assert len(errors) <= MAX_ERRORS + 1
     assert all(len(error.message) <= MAX_MESSAGE + 3 for error in errors)
@@ -119,24 +113,24 @@ def test_the_stub_of_the_toolkit_and_files_of_the_host_are_all_that_a_checker_fi
 ) -> None:
     """A module next to the workspace is not there for the checker, so nothing that a tool wrote changes its verdict."""
     (tmp_path / "json.py").write_text("def dumps() -> None: ...\n")
-    checkers = Checkers(guard)
+    checker = ProgramChecker(guard)
     source = "import json\nprint(json.dumps([1]).upper())\n"
-    assert check(checkers, source, "mypy") == check(checkers, source, "ty") == ()
-    checkers.close()
+    assert check(checker, source) == ()
+    checker.close()
 
 
 @pytest.mark.parametrize("part", ["checker", "all"])
 def test_a_checker_that_is_killed_is_started_again(guard: ProcessGuard, part: str, started: Started) -> None:
-    checkers = Checkers(guard)
-    assert check(checkers, RIGHT, "mypy") == ()
+    checker = ProgramChecker(guard)
+    assert check(checker, RIGHT) == ()
     killed = checker_processes(started()) if part == "checker" else list(started())
     assert killed
     for pid in killed:
         _kill(pid)
-    first = check(checkers, WRONG, "mypy")
+    first = check(checker, WRONG)
     assert first, "never a pass"
-    assert check(checkers, RIGHT + "\n", "mypy") == ()
-    checkers.close()
+    assert check(checker, RIGHT + "\n") == ()
+    checker.close()
     assert checker_processes(started()) == []
 
 
@@ -146,25 +140,22 @@ def _kill(pid: int) -> None:
 
 
 def test_closing_ends_a_check_that_is_running(guard: ProcessGuard, started: Started) -> None:
-    checkers = Checkers(guard, seconds=300)
-    check(checkers, RIGHT, "ty")
+    checker = ProgramChecker(guard, seconds=300)
+    check(checker, RIGHT)
+    idle = len(checker_processes(started()))
     ended: list[str] = []
 
     def work() -> None:
         try:
-            check(checkers, ENDLESS, "ty")
+            check(checker, ENDLESS)
         except ToolFailed as error:
             ended.append(error.message)
 
     thread = threading.Thread(target=work)
     thread.start()
-    _wait_until(lambda: any(" check " in command for command in started().values()))
-    checkers.close()
+    while len(checker_processes(started())) == idle:  # each check has a process of its own
+        time.sleep(0.01)
+    checker.close()
     thread.join()
     assert ended == ["the toolkit has been closed"]
     assert checker_processes(started()) == []
-
-
-def _wait_until(holds: Callable[[], bool]) -> None:
-    while not holds():
-        os.sched_yield()

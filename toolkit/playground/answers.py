@@ -41,7 +41,7 @@ def describe_tool(core: Core, name: str) -> dict[str, Any]:
         **_summary(core, info),
         "documentation": define(core, info).description,
         "signature": python_signature(row) if "parameters" in row else _code_first_signature(signature),
-        "classes": list(signature.classes),
+        "classes": [one.line for one in signature.types],
         "inputSchema": row["inputSchema"],
         "outputSchema": row.get("outputSchema"),
         "example": example_arguments(row),
@@ -49,7 +49,7 @@ def describe_tool(core: Core, name: str) -> dict[str, Any]:
 
 
 def _code_first_signature(signature: ToolSignature) -> str:
-    return f"{signature.attribute}({signature.parameters}) -> {signature.output}"
+    return f"{signature.call} -> {signature.output}"
 
 
 def _summary(core: Core, info: ToolInfo) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a type checker reads before a program: right programs pass it, wrong ones do not, under each checker."""
+"""What a type checker reads before a program: right programs pass it, wrong ones do not."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from tests.typing.checkers import Checker, mypy, pyrefly, ty
+from tests.typing.checkers import mypy
 from toolkit import errors
 from toolkit.errors import SetupError
 from toolkit.generated import ListInput
 from toolkit.generated.catalog import CATALOG
-from toolkit.runtime.signatures import checker_text, error_names, errors_stub
+from toolkit.runtime.programs.check import ERRORS_STUB, write_prelude
+from toolkit.runtime.programs.gate import ERROR_CLASSES
 
 ALL = [CATALOG.signatures.of(name) for name in CATALOG.tools]
-CHECKERS: dict[str, Checker] = {"mypy": mypy, "ty": ty, "pyrefly": pyrefly}
 
 RIGHT = """
 found: list[str] = tools.glob(pattern="*.py").paths
@@ -57,27 +57,25 @@ INPUTS: dict[str, object] = {
 FIRST = "async def _program(tools: _Tools, atools: _AsyncTools, inputs: _Inputs) -> None:"
 
 
-@pytest.mark.parametrize("checker", CHECKERS)
-def test_right_programs_pass_and_wrong_ones_do_not(checker: str, tmp_path: Path) -> None:
-    before = checker_text(ALL, INPUTS)
+def test_right_programs_pass_and_wrong_ones_do_not(tmp_path: Path) -> None:
+    before = write_prelude(ALL, INPUTS)
     lines = [*before.splitlines(), FIRST, *(f"    {line}" for line in (*RIGHT.splitlines(), *WRONG))]
     (tmp_path / "program.py").write_text("\n".join([*lines, ""]))
-    found = CHECKERS[checker]([tmp_path / "program.py"], tmp_path).errors
+    found = mypy([tmp_path / "program.py"], tmp_path).errors
     first_wrong = len(lines) - len(WRONG) + 1
     assert {line for _, line in found} == set(range(first_wrong, len(lines) + 1))
 
 
-@pytest.mark.parametrize("checker", CHECKERS)
-def test_the_stub_of_the_errors_passes(checker: str, tmp_path: Path) -> None:
-    (tmp_path / "toolkit.pyi").write_text(errors_stub())
-    assert CHECKERS[checker]([tmp_path / "toolkit.pyi"], tmp_path).errors == {}
+def test_the_stub_of_the_errors_passes(tmp_path: Path) -> None:
+    (tmp_path / "toolkit.pyi").write_text(ERRORS_STUB)
+    assert mypy([tmp_path / "toolkit.pyi"], tmp_path).errors == {}
 
 
 def test_the_stub_has_every_error_of_a_call_with_its_attributes() -> None:
     kinds = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, errors.ToolkitError)]
-    assert sorted(error_names()) == sorted(kind.__name__ for kind in kinds)
+    assert sorted(ERROR_CLASSES) == sorted(kind.__name__ for kind in kinds)
     namespace: dict[str, Any] = {}
-    exec(errors_stub(), namespace)
+    exec(ERRORS_STUB, namespace)
     made = {kind: kind("NOT_FOUND", "m") if kind is errors.ToolFailed else kind("m") for kind in kinds}
     for kind, error in made.items():
         stub = namespace[kind.__name__]
@@ -88,12 +86,12 @@ def test_the_stub_has_every_error_of_a_call_with_its_attributes() -> None:
 
 def test_without_tools_and_inputs_it_is_still_a_module() -> None:
     namespace: dict[str, Any] = {}
-    exec(checker_text([]), namespace)
+    exec(write_prelude([]), namespace)
     assert {"_Tools", "_AsyncTools", "_Inputs"} <= set(namespace)
 
 
 def test_only_the_tools_that_are_asked_for_are_in_it() -> None:
-    text = checker_text([CATALOG.signatures.of("done")])
+    text = write_prelude([CATALOG.signatures.of("done")])
     assert "def done(self, *, message: _b.str) -> DoneOutput: ..." in text
     assert "read_file" not in text
 
@@ -123,21 +121,21 @@ class Point(BaseModel):
     ],
 )
 def test_inputs_are_typed_by_their_values(value: object, text: str) -> None:
-    assert checker_text([], {"given": value}).splitlines()[-1] == f"    given: {text}"
+    assert write_prelude([], {"given": value}).splitlines()[-1] == f"    given: {text}"
 
 
 def test_a_model_among_the_inputs_brings_its_class() -> None:
-    assert "class Point(_Model):\n    x: _b.int\n    next: Point | None\n" in checker_text([], {"given": Point(x=1)})
+    assert "class Point(_Model):\n    x: _b.int\n    next: Point | None\n" in write_prelude([], {"given": Point(x=1)})
 
 
 def test_a_very_deep_input_is_anything_below_some_depth() -> None:
     value: object = 1
     for _ in range(5_000):
         value = [value]
-    assert checker_text([], {"deep": value}).splitlines()[-1].endswith("_b.list[_t.Any]]]]]]]]")
+    assert write_prelude([], {"deep": value}).splitlines()[-1].endswith("_b.list[_t.Any]]]]]]]]")
 
 
 @pytest.mark.parametrize("name", ["a-b", "class", "_private", "", "1st"])
 def test_an_input_needs_a_name_that_a_program_can_write(name: str) -> None:
     with pytest.raises(SetupError, match="needs another name: a program reads it as"):
-        checker_text([], {name: 1})
+        write_prelude([], {name: 1})

@@ -90,7 +90,7 @@ Numbers = TypeAliasType("Numbers", int | list[int])
 )
 def test_a_type_without_classes(annotation: Any, text: str) -> None:
     texts = TypeTexts("X")
-    assert (texts.write(annotation), texts.lines) == (text, ())
+    assert (texts.write(annotation), texts.types) == (text, ())
 
 
 @pytest.mark.parametrize(
@@ -107,13 +107,13 @@ def test_a_type_without_classes(annotation: Any, text: str) -> None:
 def test_a_class_as_output_and_as_argument(annotation: Any, output: str, argument: str) -> None:
     for texts, line in ((TypeTexts("X"), output), (TypeTexts("X", as_arguments=True), argument)):
         assert texts.write(annotation) == line.removeprefix("class ").partition(":")[0].partition("(")[0]
-        assert texts.lines == (line,)
+        assert [one.line for one in texts.types] == [line]
 
 
 def test_a_root_model_has_a_root_as_output_and_is_plain_as_argument() -> None:
     texts = TypeTexts("X")
     assert texts.write(People) == "XPeople"
-    assert texts.lines[0] == "class XPeople: root: list[XPerson]"
+    assert texts.types[0].line == "class XPeople: root: list[XPerson]"
     assert TypeTexts("X", as_arguments=True).write(People) == "list[XPerson]"
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,15 @@ from acme.generated import SecurityPolicy
 from tests.projects import Project, tool
 from tests.runtime.conftest import MakeDoor
 from toolkit import SetupError, ToolNotAllowed, ToolNotFound
-from toolkit.runtime.signatures import HEAD, MAX_DOC, ToolSignature, first_sentence, prompt_text
+from toolkit.runtime.signatures import (
+    HEAD,
+    MAX_DOC,
+    ShownParameter,
+    ShownType,
+    ToolSignature,
+    first_sentence,
+    prompt_text,
+)
 
 HOW_TO_LEARN_MORE = "# Not everything about the tools is shown here."
 
@@ -129,8 +139,8 @@ def test_a_union_of_hundreds_of_types(tmp_path: Path) -> None:
     project.generate()
     code = (
         "from acme.generated.catalog import CATALOG\n"
-        "from toolkit.runtime.signatures import checker_text\n"
-        "print(checker_text([CATALOG.signatures.of('wide')]).count('(_t.TypedDict'))\n"
+        "from toolkit.runtime.programs.check import write_prelude\n"
+        "print(write_prelude([CATALOG.signatures.of('wide')]).count('(_t.TypedDict'))\n"
     )
     assert project.python(code).stdout == "450\n"
 
@@ -147,12 +157,32 @@ def test_models_are_not_imported(tmp_path: Path) -> None:
     assert project.python(code).stdout.strip() == "[]"
 
 
+def test_a_package_of_an_older_version_says_what_to_do(tmp_path: Path) -> None:
+    project = Project(tmp_path, [tool("one")])
+    project.generate()
+    manifest = project.output / "manifest.json"
+    rows = json.loads(manifest.read_text())
+    for row in rows["tools"]:
+        del row["argumentTypes"]
+    manifest.write_text(json.dumps(rows))
+    code = (
+        "from acme.generated.catalog import CATALOG\n"
+        "from toolkit.errors import GenerationError\n"
+        "try: CATALOG.signatures.of('one')\n"
+        "except GenerationError as error: print(error)\n"
+    )
+    assert project.python(code).stdout == (
+        "the package 'acme.generated' has no signatures, because an older version of typed-toolkit generated it; run"
+        " `toolkit generate`\n"
+    )
+
+
 # -- a budget ----------------------------------------------------------------------------------------------------------
 
 
-def signature(name: str, *, output: str = "class {0}Output: value: str") -> ToolSignature:
-    line = output.format(name.capitalize())
-    return ToolSignature(name, name, "query: str", f"{name.capitalize()}Output", (), (line,), f"Do {name}.")
+def signature(name: str, *, fields: Sequence[str] = ("value",)) -> ToolSignature:
+    output = ShownType(f"{name.capitalize()}Output", tuple((field, "str") for field in fields))
+    return ToolSignature(name, name, (ShownParameter("query", "str", None),), output.name, (), (output,), f"Do {name}.")
 
 
 MANY = [signature(f"tool{number:02}") for number in range(60)]
@@ -192,7 +222,7 @@ def test_the_first_by_name_are_shown_more_fully() -> None:
 
 
 def test_one_that_is_very_long_does_not_keep_the_others_from_being_shown() -> None:
-    long = signature("aaa", output="class {0}Output: " + "; ".join(f"field_{number}: str" for number in range(200)))
+    long = signature("aaa", fields=[f"field_{number}" for number in range(200)])
     text = prompt_text([long, *MANY[:10]], 2_000)
     assert "class Tool09Output: value: str" in text
     assert "class AaaOutput" not in text

@@ -1,8 +1,8 @@
-"""The type checkers of a toolkit: each runs in a process in the sandbox, which stays alive for the next program.
+"""The type check of programs: mypy in a process in the sandbox, which stays alive for the next program.
 
-Promise: a program passes only if the checker answered, and found the mistake that every text contains as a probe. A
-checker that takes too long or too much memory, ends, or answers nonsense is killed, the program is refused, and the next
-program gets a new process.
+Promise: a program passes only if mypy answered, and found the mistake that every text contains as a probe. If mypy takes
+too long or too much memory, ends, or answers nonsense, it is killed, the program is refused, and the next program gets a
+new process.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+import keyword
 import math
 import os
 import re
@@ -18,36 +19,163 @@ import threading
 import time
 import tokenize
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from importlib import metadata
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Final
+
+from pydantic import BaseModel
 
 from toolkit.errors import SetupError, ToolCancelled, ToolFailed
 from toolkit.guard.forks import count_restart, start_again_in_child
 from toolkit.guard.process.program import SYSTEM, helper_interpreter, is_below
 from toolkit.runtime.programs.check_messages import CheckerFinding, word_findings
 from toolkit.runtime.programs.frames import BrokenFrame, Frame
-from toolkit.runtime.programs.gate import ParsedProgram, char_column, parse_tree, split_lines
+from toolkit.runtime.programs.gate import ERROR_CLASSES, ParsedProgram, char_column, parse_tree, split_lines
 from toolkit.runtime.programs.process import FramedProcess, ProcessEnded
-from toolkit.runtime.programs.result import Checker, ProgramError, shorten_errors
+from toolkit.runtime.programs.result import ProgramError, shorten_errors
 from toolkit.runtime.signals import CancelSignal
+from toolkit.runtime.signatures import TypeTexts
 
 if TYPE_CHECKING:
     from toolkit.guard.process.guard import ProcessGuard
+    from toolkit.runtime.signatures import ShownType, ToolSignature
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# The module that a checker reads for a program: the prelude, then the programs of the session in one async function.
+# The prelude, which mypy reads before a program: the tools that it names, their types, and its inputs.
 #
-# A function, because checkers know ``await`` only there. Lines of a program are shifted by a fixed number, columns by the
+# Whatever is not for the program has a name with an underscore, so that a program that uses ``Any`` or ``date`` without an
+# import is refused. Types are written through modules: a field named ``list`` would hide ``list`` from the fields below it.
+#
+# The generated package is not read: it declares every tool and imports pydantic, which makes a check ten times as slow, and
+# the sandbox would have to show it.
+
+_PRELUDE: Final = """from __future__ import annotations
+import builtins as _b, datetime as _d, typing as _t, uuid as _u
+class _Model:
+    def model_dump(self) -> _b.dict[_b.str, _t.Any]: raise NotImplementedError
+    def model_dump_json(self) -> _b.str: raise NotImplementedError
+"""
+_MODULES: Final = {
+    "_b": ("bool", "bytes", "dict", "float", "int", "list", "str", "tuple"),
+    "_d": ("date", "datetime", "time"),
+    "_t": ("Any", "Literal", "NotRequired", "TypeAlias", "TypedDict"),
+    "_u": ("UUID",),
+}
+_SPELLED: Final = {name: f"{module}.{name}" for module, names in _MODULES.items() for name in names}
+_WORDS: Final = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\w+""")
+_SCALARS: Final = {str: "str", bool: "bool", int: "int", float: "float", type(None): "None"}
+_MAX_DEPTH: Final = 8
+"""Below this many lists and maps, an input is ``Any``."""
+ERRORS_STUB: Final = """from typing import Any
+class ToolkitError(Exception):
+    code: str
+    message: str
+    tool_name: str | None
+    details: dict[str, Any]
+    retriable: bool
+""" + "".join(
+    f"class {name}(ToolkitError):{' reason: str' if name == 'ToolFailed' else ' ...'}\n" for name in ERROR_CLASSES[1:]
+)
+"""``toolkit.pyi`` for mypy: every class that ``from toolkit import ...`` may name in a program."""
+
+
+def write_prelude(signatures: Sequence[ToolSignature], inputs: Mapping[str, object] | None = None) -> str:
+    """``_Tools``, ``_AsyncTools`` and ``_Inputs``, the types of a program's ``tools``, ``atools`` and ``inputs``."""
+    given, models = _describe_inputs(inputs or {})
+    types = dict.fromkeys(one for tool in signatures for one in tool.types)
+    known = {one.name for one in types}
+    types.update(dict.fromkeys(one for one in models if one.name not in known))
+    methods = [_method(tool) for tool in signatures]
+    return "".join(
+        [
+            _PRELUDE,
+            *(f"{_definition(one)}\n" for one in types),
+            _block("class _Tools(_t.Protocol):", [f"    def {method}" for method in methods]),
+            _block("class _AsyncTools(_t.Protocol):", [f"    async def {method}" for method in methods]),
+            _block("class _Inputs:", [f"    {name}: {_spell(kind)}" for name, kind in given.items()]),
+        ]
+    )
+
+
+def _block(head: str, lines: Sequence[str]) -> str:
+    return "\n".join([head, *(lines or ["    pass"]), ""])
+
+
+def _method(tool: ToolSignature) -> str:
+    parameters = [f"{one.name}: {_spell(one.type)}{'' if one.default is None else ' = ...'}" for one in tool.parameters]
+    given = ["self", "*", *parameters] if parameters else ["self"]
+    return f"{tool.attribute}({', '.join(given)}) -> {_spell(tool.output)}: ..."
+
+
+def _definition(one: ShownType) -> str:
+    """A class or alias as mypy reads it. Outside of annotations types are quoted: they may name what is defined below."""
+    if one.alias is not None:
+        return f"{one.name}: _t.TypeAlias = {_spell(one.alias)!r}"
+    if not one.has_plain_keys:
+        rows = ", ".join(f"{key!r}: {_spell(kind)!r}" for key, kind in one.fields)
+        return f"{one.name} = _t.TypedDict({one.name!r}, {{{rows}}})"
+    base = "_Model" if not one.is_dict else "_t.TypedDict, total=False" if one.is_all_optional else "_t.TypedDict"
+    return _block(f"class {one.name}({base}):", [f"    {key}: {_spell(kind)}" for key, kind in one.body]).rstrip("\n")
+
+
+def _spell(text: str) -> str:
+    """A type with the names of built-in types and of ``typing`` written through their modules; not inside of texts.
+
+    >>> _spell("dict[str, Literal['int']] | None")
+    "_b.dict[_b.str, _t.Literal['int']] | None"
+    """
+    return _WORDS.sub(lambda found: _SPELLED.get(found[0], found[0]), text)
+
+
+def _describe_inputs(inputs: Mapping[str, object]) -> tuple[dict[str, str], tuple[ShownType, ...]]:
+    """The type of each input, from its value, and the classes that these types name.
+
+    >>> _describe_inputs({"paths": ["a.py"], "limits": {"lines": 3, "size": 1.5}})[0]
+    {'paths': 'list[str]', 'limits': 'dict[str, float]'}
+    """
+    for name in inputs:
+        if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
+            raise SetupError(f"the input {name!r} needs another name: a program reads it as `inputs.<name>`")
+    models = TypeTexts("")
+    return {name: _type_of(value, models, 0) for name, value in inputs.items()}, models.types
+
+
+def _type_of(value: object, models: TypeTexts, depth: int) -> str:
+    if type(value) in _SCALARS:
+        return _SCALARS[type(value)]
+    if isinstance(value, BaseModel):
+        return models.write(type(value))
+    if depth < _MAX_DEPTH and isinstance(value, list | tuple):
+        return f"list[{_common([_type_of(item, models, depth + 1) for item in value])}]"
+    if depth < _MAX_DEPTH and isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
+        return f"dict[str, {_common([_type_of(item, models, depth + 1) for item in value.values()])}]"
+    return "Any"
+
+
+def _common(types: list[str]) -> str:
+    """One type for values of all these types; ``Any`` if they have little in common."""
+    found = set(types) - {"None"}
+    if found == {"int", "float"}:
+        found = {"float"}
+    if len(found) != 1:
+        return "Any"
+    optional = " | None" if "None" in types and found != {"Any"} else ""
+    return f"{found.pop()}{optional}"
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The module that mypy reads: the prelude, then the programs of the session in one async function.
+#
+# A function, because mypy knows ``await`` only there. Lines of a program are shifted by a fixed number, columns by the
 # indentation, and by what is inserted: dicts and lists that a program writes as records (``{"path": p, "size": n}``) are
-# passed through a function that makes their values ``Any``. Checkers would join the types of the values, and then refuse
+# passed through a function that makes their values ``Any``. mypy would join the types of the values, and then refuse
 # ``record["size"] + 1`` in programs that are right.
 
 PROBE: Final = "probe_of_the_checker"
-"""An attribute that no text has, in the line before a program: a checker that does not report it did not get there."""
+"""An attribute that no text has, in the line before a program: if mypy does not report it, it did not get there."""
 _INDENT: Final = "    "
 _HEAD: Final = """\
 import typing as _typing
@@ -55,12 +183,12 @@ def _record(value: dict[_typing.Any, _typing.Any], /) -> dict[_typing.Any, _typi
 def _row(value: list[_typing.Any], /) -> list[_typing.Any]: return value
 async def _program(tools: _Tools, atools: _AsyncTools, inputs: _Inputs) -> None:
 """
-_DIRECTIVE: Final = re.compile(r"#.*\b(?:type|mypy|ty|pyrefly|pyright)\s*:")
+_DIRECTIVE: Final = re.compile(r"#.*\b(?:type|mypy)\s*:")
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedText:
-    """What the checker reads, and where the program is in it."""
+    """What mypy reads, and where the program is in it."""
 
     text: str
     first_line: int
@@ -107,7 +235,7 @@ def build_checked_text(prelude: str, program: ParsedProgram, previous: Sequence[
 
 
 def _place_reached(source: str) -> list[str]:
-    """An earlier program up to where it always raised: for checkers, nothing after that would ever run."""
+    """An earlier program up to where it always raised: for mypy, nothing after that would ever run."""
     tree = parse_tree(source)
     if isinstance(tree, ProgramError):
         return []
@@ -166,7 +294,7 @@ def _lines_inside_strings(tree: ast.Module) -> set[int]:
 
 
 def _remove_comments(lines: list[str]) -> None:
-    """Blank out comments: some of them tell checkers to look away."""
+    """Blank out comments: some of them tell mypy to look away."""
     rest = iter([f"{line}\n" for line in lines])
     for token in tokenize.generate_tokens(lambda: next(rest, "")):
         if token.type == tokenize.COMMENT:
@@ -216,54 +344,28 @@ def _kind(node: ast.expr) -> object:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Which type checkers are installed next to the toolkit.
-
-CheckerName: TypeAlias = Literal["mypy", "ty", "pyrefly"]
-
-_IN_ORDER: Final[tuple[CheckerName, ...]] = ("mypy", "ty", "pyrefly")
+# mypy as it is installed next to the toolkit.
 
 
 @dataclass(frozen=True, slots=True)
-class InstalledChecker:
-    """A checker of the environment that the toolkit runs in."""
+class InstalledMypy:
+    """The mypy of the environment that the toolkit runs in."""
 
-    name: CheckerName
     version: str
     packages: str
     """The directory where it is installed."""
-    program: str
-    """The file of its command; empty if it has none."""
 
 
-@lru_cache
-def find_checker(choice: Checker) -> InstalledChecker:
-    """The checker for a choice other than ``off``; ``SetupError`` if it is not installed."""
-    if choice not in get_args(Checker):
-        raise SetupError(f"checker must be one of {', '.join(get_args(Checker))}, not {choice!r}")
-    for name in _IN_ORDER:
-        if choice in ("auto", name):
-            found = _find_installed(name)
-            if found is not None:
-                return found
-    if choice == "auto":
-        raise SetupError(
-            "checking programs needs a type checker: pip install 'typed-toolkit[programs]' (mypy), or ty, or pyrefly; "
-            "checker='off' runs programs that nothing has checked"
-        )
-    install = "pip install 'typed-toolkit[programs]'" if choice == "mypy" else f"pip install {choice}"
-    raise SetupError(f"the type checker {choice!r} is not installed: {install}")
-
-
-def _find_installed(name: CheckerName) -> InstalledChecker | None:
+@cache
+def find_mypy() -> InstalledMypy:
+    """Raises ``SetupError`` if mypy is not installed."""
     try:
-        found = metadata.distribution(name)
+        found = metadata.distribution("mypy")
     except metadata.PackageNotFoundError:
-        return None
-    command = next((file for file in found.files or () if file.name == name and file.parent.name == "bin"), None)
-    if command is None:
-        return None
-    program = os.path.normpath(str(command.locate()))
-    return InstalledChecker(name, found.version, os.path.realpath(str(found.locate_file(""))), program)
+        raise SetupError(
+            "checking programs needs mypy: pip install 'typed-toolkit[programs]'; checker='off' runs programs unchecked"
+        ) from None
+    return InstalledMypy(found.version, os.path.realpath(str(found.locate_file(""))))
 
 
 SECONDS: Final = 20.0
@@ -273,33 +375,31 @@ _MAX_KEPT: Final = 256
 _SCRIPT: Final = os.path.join(os.path.dirname(os.path.realpath(__file__)), "inside_checker.py")
 
 
-class Checkers:
-    """Checks programs, with one process for each checker that is asked for. May be used by several threads.
+class ProgramChecker:
+    """Checks programs with one process of mypy. May be used by several threads.
 
-    The processes run in the sandbox of ``guard``, which should show them no workspace.
+    The process runs in the sandbox of ``guard``, which should show it no workspace.
     """
 
     def __init__(self, guard: ProcessGuard, seconds: float = SECONDS) -> None:
         self._guard: Final = guard
         self._seconds: Final = seconds
         self._lock = threading.Lock()
-        self._processes: Final[dict[CheckerName, FramedProcess]] = {}
+        self._process: FramedProcess | None = None
         self._kept: Final[OrderedDict[bytes, tuple[ProgramError, ...]]] = OrderedDict()
         self._closed = False
         start_again_in_child(self)
 
     def start_again_in_child(self) -> None:
-        """The processes belong to the parent."""
+        """The process belongs to the parent."""
         self._lock = threading.Lock()
-        self._processes.clear()
+        self._process = None
 
     def check(
         self,
         program: ParsedProgram,
         prelude: str,
-        errors_stub: str,
-        previous: Sequence[str],
-        choice: Checker,
+        previous: Sequence[str] = (),
         until: float = math.inf,
         signal: CancelSignal | None = None,
     ) -> tuple[ProgramError, ...]:
@@ -308,10 +408,8 @@ class Checkers:
         ``prelude`` declares its tools and inputs, ``previous`` are the earlier programs of its session. ``until`` (of the
         monotonic clock) and ``signal`` end the check early; then the program is refused.
         """
-        if choice == "off":
-            return ()
-        checker = find_checker(choice)
-        key = _digest(checker.name, checker.version, program.source, prelude, errors_stub, *previous)
+        mypy = find_mypy()
+        key = _digest(mypy.version, program.source, prelude, *previous)
         if not self._lock.acquire(timeout=min(max(0.0, until - time.monotonic()), threading.TIMEOUT_MAX)):
             return (_not_checked("there was no time left"),)
         try:
@@ -319,7 +417,7 @@ class Checkers:
                 self._kept.move_to_end(key)
                 return self._kept[key]
             text = build_checked_text(prelude, program, previous)
-            findings = self._ask(checker, {"text": text.text, "stub": errors_stub}, until, signal or CancelSignal())
+            findings = self._ask(mypy, {"text": text.text, "stub": ERRORS_STUB}, until, signal or CancelSignal())
             if isinstance(findings, ProgramError):
                 return (findings,)
             errors = _read_findings(findings, text, program.tree, prelude)
@@ -331,25 +429,24 @@ class Checkers:
             self._lock.release()
 
     def close(self) -> None:
-        """End the processes; a check that is running is refused, and so are later ones."""
+        """End the process; a check that is running is refused, and so are later ones."""
         self._closed = True
-        for process in list(self._processes.values()):
+        if (process := self._process) is not None:
             process.wake()
         with self._lock:
-            while self._processes:
-                self._processes.popitem()[1].close()
+            self._end()
 
     def _ask(
-        self, checker: InstalledChecker, request: dict[str, str], until: float, signal: CancelSignal
+        self, mypy: InstalledMypy, request: dict[str, str], until: float, signal: CancelSignal
     ) -> list[CheckerFinding] | ProgramError:
-        """The findings of the checker, or an error if there is no verdict; then its process is gone."""
+        """mypy's findings, or an error if there is no verdict; then its process is gone."""
         latest = time.monotonic() + self._seconds
-        process = self._processes.get(checker.name)
+        process = self._process
         if process is None or not process.is_alive:
             if process is not None:
                 count_restart("program_checker")
-            self._end(checker.name)
-            process = self._processes[checker.name] = self._start(checker)
+            self._end()
+            process = self._process = self._start(mypy)
         forget = signal.listen(process.wake)
         try:
             process.send({}, json.dumps(request).encode())
@@ -360,33 +457,28 @@ class Checkers:
             [frame] = frames
             return [CheckerFinding(*row) for row in _read_rows(frame.body)]
         except TimeoutError:
-            limit = f"{checker.name} took longer than {self._seconds:g} s; make the program simpler"
+            limit = f"mypy took longer than {self._seconds:g} s; make the program simpler"
             why = limit if latest < until else "there was no time left"
         except ToolCancelled as error:
             why = error.message
         except ProcessEnded as error:
-            why = f"{checker.name} gave no answer ({error}); make the program simpler"
+            why = f"mypy gave no answer ({error}); make the program simpler"
         except (BrokenFrame, ValueError):
-            why = f"{checker.name} gave no answer that can be used; make the program simpler"
+            why = "mypy gave no answer that can be used; make the program simpler"
         finally:
             forget()
-        self._end(checker.name)
+        self._end()
         return _not_checked(why)
 
-    def _end(self, name: CheckerName) -> None:
-        process = self._processes.pop(name, None)
+    def _end(self) -> None:
+        process, self._process = self._process, None
         if process is not None:
             process.close()
 
-    def _start(self, checker: InstalledChecker) -> FramedProcess:
+    def _start(self, mypy: InstalledMypy) -> FramedProcess:
         self._check_open()
-        settings = {
-            "checker": checker.name,
-            "path": [checker.packages],
-            "program": checker.program,
-            "version": f"{sys.version_info.major}.{sys.version_info.minor}",
-        }
-        roots = [os.path.dirname(_SCRIPT), checker.packages, os.path.dirname(checker.program)]
+        settings = {"packages": mypy.packages, "version": f"{sys.version_info.major}.{sys.version_info.minor}"}
+        roots = [os.path.dirname(_SCRIPT), mypy.packages]
         command = [helper_interpreter(), "-I", "-S", _SCRIPT, json.dumps(settings)]
         needed = [root for root in roots if not any(is_below(root, place) for place in SYSTEM)]
         return FramedProcess(self._guard.start(command, read_roots=needed), _MAX_ANSWER)
@@ -400,14 +492,14 @@ def _not_checked(why: str) -> ProgramError:
     return ProgramError(0, 0, f"the program was not checked: {why}", "type")
 
 
-def _read_rows(body: bytes) -> list[tuple[int, int, str, str]]:
+def _read_rows(body: bytes) -> list[tuple[int, int, str]]:
     """The findings of an answer; ``ValueError`` if it has none, or is not what the script inside writes."""
     try:
         rows = json.loads(body)["findings"]
-        found = [(line, column, code, message) for line, column, code, message in rows]
+        found = [(line, column, message) for line, column, message in rows]
     except (KeyError, TypeError, RecursionError) as error:
         raise ValueError(str(error)) from None
-    if not all(list(map(type, row)) == [int, int, str, str] for row in found):
+    if not all(list(map(type, row)) == [int, int, str] for row in found):
         raise ValueError("a finding has other types")
     return found
 

@@ -1,4 +1,4 @@
-"""What the three checkers say, as one vocabulary: a kind of mistake, and the parts of the message."""
+"""What mypy says about a program, as plain sentences with the way out, at the program's own lines."""
 
 from __future__ import annotations
 
@@ -18,160 +18,63 @@ _MAX_MESSAGE: Final = 4000
 
 # In a pattern, {word} stands for a quoted part with that name, {callable} for a word before a function, {of} for its class.
 _PATTERNS: Final = {
-    "none_attribute": (
-        'Item "None" of {type} has no attribute {name}',
-        "Attribute {name} is not defined on `None` in union {type}",
-        "Object of class `NoneType` has no attribute {name}",
-    ),
-    "union_attribute": (
-        "Item {item} of {type} has no attribute {name}",
-        "Attribute {name} is not defined on {item} in union {type}",
-    ),
-    "not_iterable": (
-        '{type} has no attribute "__a?iter__".*',
-        "{type} object is not iterable",
-        "Object of type {type} is not (?:async-)?iterable",
-        "Type {type} is not (?:an async )?iterable",
-    ),
-    "no_context": (
-        '{type} has no attribute "__a?(?:enter|exit)__".*',
-        "Object of type {type} cannot be used with `(?:async )?with` because .*",
-        "Cannot use {type} as a context manager",
-    ),
-    "member": (
-        "Module(?: {type})? has no attribute {name}",
-        "Module {type} has no member {name}",
-        "No attribute {name} in module {type}",
-        "Could not import {name} from {type}",
-    ),
-    "attribute": (
-        "{type} has no attribute {name}",
-        "Object of (?:type|class) {type} has no attribute {name}",
-    ),
-    "name": ("Name {name} is not defined", "Name {name} used when not defined", "Could not find name {name}"),
-    "unknown_argument": (
-        "Unexpected keyword argument {name} in function {function}",
-        "Unexpected keyword argument {name}(?: for {callable}{function}{of})?",
-        "Argument {name} does not match any known parameter of {callable}{function}",
-    ),
+    "none_attribute": ('Item "None" of {type} has no attribute {name}',),
+    "union_attribute": ("Item {item} of {type} has no attribute {name}",),
+    "not_iterable": ('{type} has no attribute "__a?iter__".*', "{type} object is not iterable"),
+    "no_context": ('{type} has no attribute "__a?(?:enter|exit)__".*',),
+    "member": ("Module(?: {type})? has no attribute {name}",),
+    "attribute": ("{type} has no attribute {name}",),
+    "name": ("Name {name} is not defined",),
+    "unknown_argument": ("Unexpected keyword argument {name}(?: for {callable}{function}{of})?",),
     "not_ordered": (
         'Missing named argument "key" for "sort" of "list"',
         'Value of type variable "SupportsRichComparisonT" of .*',
-        ".* upper bound `SupportsDunder[LG]T.*",
     ),
-    "missing_argument": (
-        "Missing (?:named|positional) arguments? {names} (?:for|in call to) {function}{of}",
-        "No arguments? provided for required parameters? {names} of {callable}{function}",
-        "Missing argument {names} in function {function}",
-    ),
-    "positional": (
-        "Too many (?:positional )?arguments for {function}{of}",
-        "Too many positional arguments to {callable}{function}: expected .*",
-        "Expected argument {name} to be passed by name in function {function}",
-        "Expected \\d+ positional arguments?, got \\d+ in function {function}",
-    ),
+    "missing_argument": ("Missing (?:named|positional) arguments? {names} (?:for|in call to) {function}{of}",),
+    "positional": ("Too many (?:positional )?arguments for {function}{of}",),
     "argument_item": ("(?:List|Dict|Set) (?:item|entry) (?P<index>\\d+) has incompatible type .*",),
     "argument_type": (
         "Argument (?:{name}|\\d+) to {callable}{function}{of} has incompatible type {got}; expected {expected}",
-        "Argument to {callable}{function} is incorrect: Expected {expected}, found {got}",
-        "Argument {got} is not assignable to parameter {name} with type {expected} in function {function}",
     ),
     "wrong_key": (
         "Invalid index type {got} for {type}; expected type .*",
         'No overload variant of "__getitem__" of {type} matches argument type {got}',
-        "Method `__getitem__` of type .* cannot be called with key of type {got} on object of type {type}",
-        "Invalid key for (?P<type>dict), got {got}",
-        "Cannot index into {type}\\n\\s+No matching overload found .* called with arguments: \\((?P<got>.*)\\)",
     ),
-    "not_indexable": (
-        "Value of type {type} is not indexable",
-        "Cannot subscript object of type {type} with no .*",
-        "Cannot index into {type}\\n.* has no attribute `__getitem__`",
-    ),
+    "not_indexable": ("Value of type {type} is not indexable",),
     "operator": (
         "Unsupported operand types for (?P<op>\\S+|not in) \\({left} and {right}\\)",
         'No overload variant of "(?P<op>__\\w+__)" of {left} matches argument type {right}',
-        "Operator {op} is not supported between objects of type {left} and {right}",
-        "Operator {op} is not supported between two objects of type {left}",
-        "{op} is not supported between {left} and {right}",
     ),
-    "one_operand": (
-        "Unsupported (?:left |right )?operand type for (?:unary )?(?P<op>\\S+|not in) \\({type}\\)",
-        "Unary operator {op} is not supported for object of type {type}",
-        "Unary {op} is not supported on {type}",
-    ),
+    "one_operand": ("Unsupported (?:left |right )?operand type for (?:unary )?(?P<op>\\S+|not in) \\({type}\\)",),
     "item_assignment": (
-        "Invalid subscript assignment with key of type .* and value of type {got} on object of type .*",
         "Incompatible types in assignment \\(expression has type {got}, target has type {expected}\\)",
-        "{got} is not assignable to dict (?:key|value) .*",
-        "Cannot set item in .*",
     ),
-    "return_type": (
-        "Incompatible return value type \\(got {got}, expected {expected}\\)",
-        "Return type does not match returned value: expected {expected}, found {got}",
-        "Returned type {got} is not assignable to declared return type {expected}",
-    ),
-    "no_return": (
-        "Missing return statement",
-        "Function (?:always|can) implicitly returns? `None`, which is not assignable to return type .*",
-        "Function declared to return .* but is missing an explicit `return`",
-    ),
-    "assignment": (
-        "Incompatible types in assignment \\(expression has type {got}, .*variable has type {expected}\\)",
-        "Object of type {got} is not assignable to {expected}",
-        "{got} is not assignable to {expected}",
-    ),
-    "not_callable": (
-        "{type} not callable",
-        "Object of type {type} is not callable",
-        "Expected a callable, got {type}",
-    ),
-    "not_awaitable": (
-        'Incompatible types in "await" \\(actual type {type}, .*',
-        "{type} is not awaitable",
-        "Type {type} is not awaitable",
-    ),
-    "not_awaited": (
-        "Value of type .* must be used",
-        "Object of type .* is not awaited",
-        "Result of async function call is unused.*",
-    ),
-    "unpack": (
-        "Too many values to unpack.*",
-        "Need more than .* to unpack.*",
-        "Not enough values to unpack.*",
-        "Cannot unpack .* into \\d+ values?",
-    ),
-    "raise": (
-        "Exception must be derived from BaseException",
-        "Cannot raise object of type .*",
-        "Expression .* expected `BaseException`",
-    ),
+    "return_type": ("Incompatible return value type \\(got {got}, expected {expected}\\)",),
+    "no_return": ("Missing return statement",),
+    "assignment": ("Incompatible types in assignment \\(expression has type {got}, .*variable has type {expected}\\)",),
+    "not_callable": ("{type} not callable",),
+    "not_awaitable": ('Incompatible types in "await" \\(actual type {type}, .*',),
+    "not_awaited": ("Value of type .* must be used",),
+    "unpack": ("Too many values to unpack.*", "Need more than .* to unpack.*"),
+    "raise": ("Exception must be derived from BaseException",),
     "overload": (
         "No overload variant of {function}{of} matches argument types? .*",
-        "No overload of {callable}{function} matches arguments",
-        "No matching overload found for function {function} called with arguments: .*",
         "Argument {name} to {callable}{function}{of} has incompatible type overloaded function; .*",
     ),
-    "not_an_error": (
-        "Recursive types are not allowed at function scope.*",
-        "Cannot resolve imported module .*",
-        "Cannot find module .*",
-    ),
+    "not_an_error": ("Recursive types are not allowed at function scope.*",),
 }
 
 
 class CheckerFinding(NamedTuple):
-    """One error as a checker reported it."""
+    """One error as mypy reported it."""
 
     line: int
     column: int
-    code: str
     message: str
 
 
 class Mistake(NamedTuple):
-    """A finding in the common vocabulary. ``kind`` is empty for a message that is not known."""
+    """A finding in our vocabulary. ``kind`` is empty for a message that is not known."""
 
     kind: str
     parts: dict[str, str]
@@ -184,8 +87,6 @@ def classify(message: str) -> Mistake:
     Mistake(kind='attribute', parts={'type': 'ReadFileOutput', 'name': 'contnt'})
     """
     text = message[:_MAX_MESSAGE]
-    if "`" not in text:  # mypy's quotes
-        text = re.sub(r'"([^"\n]*)"', r"`\1`", text)
     for kind, pattern in _COMPILED:
         found = pattern.match(text)
         if found:
@@ -194,9 +95,9 @@ def classify(message: str) -> Mistake:
 
 
 def _compile(pattern: str) -> re.Pattern[str]:
-    text = pattern.replace("{callable}", _CALLABLE).replace("{of}", "(?: of `(?P<owner>[^`]*)`)?").replace('"', "`")
-    text = text.replace("{names}", "(?P<names>`[^`]+`(?:(?:, | and )`[^`]+`)*)")
-    text = re.sub(r"\{(\w+)\}", r"`(?P<\1>[^`\n]*)`", text)
+    text = pattern.replace("{callable}", _CALLABLE).replace("{of}", '(?: of "(?P<owner>[^"]*)")?')
+    text = text.replace("{names}", '(?P<names>"[^"]+"(?:(?:, | and )"[^"]+")*)')
+    text = re.sub(r"\{(\w+)\}", r'"(?P<\1>[^"\n]*)"', text)
     return re.compile(rf"{text}(?:[;.\n ]|$)")
 
 
@@ -204,7 +105,7 @@ _COMPILED: Final = [(kind, _compile(pattern)) for kind, patterns in _PATTERNS.it
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Types as the checkers print them, made plain and alike.
+# Types as mypy prints them, made plain.
 
 _LITERAL: Final = re.compile(r"Literal\[((?:[^\[\]]|\[\])*)\]")
 _COROUTINE: Final = re.compile(r"Coroutine(?:Type)?\b")
@@ -217,7 +118,6 @@ def plain_type(text: str) -> str:
     >>> plain_type('Literal["a"] | None'), plain_type("CoroutineType[Any, Any, ReadFileOutput]")
     ('str | None', 'coroutine')
     """
-    text = text.removesuffix("*").replace("Unknown", "Any").replace("NoneType", "None").replace("LiteralString", "str")
     if _COROUTINE.match(text):
         return "coroutine"
     text = _LITERAL.sub(lambda found: " | ".join(dict.fromkeys(_kinds(found[1]))), text)
@@ -316,7 +216,7 @@ class _WithoutModules(ast.NodeTransformer):
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# What is at a place of a program: checkers name the place, and often not the argument or the operator that is there.
+# What is at a place of a program: mypy often names only the place, not the argument or the operator there.
 
 _SIGNS: Final[dict[type[ast.AST], str]] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
@@ -395,7 +295,7 @@ class ProgramPlaces:
         return None
 
     def orders_by_method(self, line: int) -> bool:
-        """Whether a line has ``max(counts, key=counts.get)`` or the like, which is right, but not for checkers."""
+        """Whether a line has ``max(counts, key=counts.get)`` or the like, which is right, but not for mypy."""
         return any(
             call.lineno <= line <= (call.end_lineno or call.lineno)
             and any(key.arg == "key" and isinstance(key.value, ast.Attribute) for key in call.keywords)
@@ -424,7 +324,7 @@ def _calls_tool(call: ast.Call) -> bool:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Plain sentences for what the checkers report, with the way out, the same whichever checker found it.
+# The sentences.
 
 _MAX_NAMED: Final = 15
 _MAX_TEXT: Final = 300
@@ -463,7 +363,7 @@ def word_findings(
         if sentence:
             errors.setdefault((finding.line, sentence), ProgramError(finding.line, finding.column, sentence, "type"))
     if len(ordered) > _MAX_FINDINGS:
-        line, column, _, _ = ordered[_MAX_FINDINGS]
+        line, column, _ = ordered[_MAX_FINDINGS]
         errors[0, ""] = ProgramError(line, column, "there are many more errors from here on", "type")
     return list(errors.values())
 
@@ -472,7 +372,7 @@ _Known: TypeAlias = tuple[CheckerFinding, Mistake]
 
 
 def _leave_out_consequences(known: Sequence[_Known]) -> Iterator[_Known]:
-    """ty and pyrefly also miss the argument whose name is wrong; mypy reports each missing argument by itself."""
+    """An argument that is missing because another one is wrong; missing arguments of one call are one mistake."""
     named_wrong = {finding.line for finding, mistake in known if mistake.kind in ("unknown_argument", "positional")}
     missing: dict[tuple[int, int, str], Mistake] = {}
     for finding, mistake in known:
@@ -485,7 +385,7 @@ def _leave_out_consequences(known: Sequence[_Known]) -> Iterator[_Known]:
             else:
                 missing[call] = mistake
     for (line, column, _), mistake in missing.items():
-        yield CheckerFinding(line, column, "", ""), mistake
+        yield CheckerFinding(line, column, ""), mistake
 
 
 class _Words:
@@ -498,9 +398,7 @@ class _Words:
     def word(self, finding: CheckerFinding, mistake: Mistake) -> str:
         """The sentence for a finding; empty if it is not a reason to refuse the program."""
         kind, parts = mistake
-        if kind == "not_an_error" or re.search(
-            r"\b_\w*@", parts.get("type", "")
-        ):  # ty repeats some for the generic class
+        if kind == "not_an_error":
             return ""
         if kind in ("argument_type", "overload") and self._is_right_order(finding, parts):
             return ""
@@ -563,7 +461,7 @@ class _Words:
         return f'{function} has no argument "{name}"{_hint(name, self._parameters(finding, parts))}'
 
     def _missing_argument(self, finding: CheckerFinding, parts: dict[str, str]) -> str:
-        names = re.findall("`([^`]+)`", parts["names"])
+        names = re.findall('"([^"]+)"', parts["names"])
         what = f'the argument "{names[0]}"' if len(names) == 1 else f"the arguments {_listed(names)}"
         return f"{self._function(finding, parts)} needs {what}"
 
@@ -640,7 +538,7 @@ class _Words:
         left = plain_type(parts["left"])
         right = plain_type(parts["right"]) if "right" in parts else left
         # mypy names the part of a union that does not fit, and the whole type in its hint.
-        hint = re.search(r'(Left|Right) operand is of type ["`]([^"`]+)["`]', finding.message)
+        hint = re.search(r'(Left|Right) operand is of type "([^"]+)"', finding.message)
         if hint and hint[1] == "Left":
             left, right = plain_type(hint[2]), left if right == "None" else right
         elif hint:
@@ -734,6 +632,6 @@ def _either(values: Sequence[str]) -> str:
 
 
 def _own_text(message: str) -> str:
-    """The checker's own text, on one line."""
+    """mypy's own text, on one line."""
     first = message.partition("\n")[0].replace("_AsyncTools", "atools").replace("_Tools", "tools")
     return first if len(first) <= _MAX_TEXT else f"{first[:_MAX_TEXT]}..."

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Final
 
+from toolkit import errors
 from toolkit.errors import find_near_miss
 from toolkit.runtime.programs.result import MAX_ERRORS, ProgramError, ProgramErrorKind, shorten_errors
-from toolkit.runtime.signatures import error_names
 
 # ----------------------------------------------------------------------------------------------------------------------
 # What a program may import, and what to use instead of what it may not.
@@ -39,7 +39,10 @@ ALLOWED_IMPORTS: Final = frozenset([
 ])  # fmt: skip
 """The parts of the standard library that compute; what is below one of these modules may be imported as well."""
 
-ERROR_CLASSES: Final = frozenset(error_names())
+ERROR_CLASSES: Final = (
+    "ToolkitError",
+    *(kind.__name__ for kind in errors.ToolkitError.__subclasses__() if kind.__module__ == errors.__name__),
+)
 """What ``from toolkit import ...`` may name."""
 
 ONLY_COMPUTES: Final = (
@@ -95,7 +98,7 @@ def suggest_instead(module: str, tools: Collection[str]) -> str | None:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Which name a misspelt one most likely stands for, where a wrong guess would mislead.
+# The gate. It suggests a name for a misspelt one only if they are nearly the same: a wrong guess would mislead.
 
 _GOOD_GUESS: Final = 0.7
 

@@ -30,10 +30,8 @@ from toolkit.runtime.signals import CancelSignal
 from toolkit.wire.content import ContentBlock
 
 if TYPE_CHECKING:
-    from toolkit.errors import ToolkitError
     from toolkit.runtime.async_ import AsyncRunner
     from toolkit.runtime.output import ToolMessage
-    from toolkit.runtime.signals import CancelSignal
     from toolkit.runtime.sync import Runner
 
 

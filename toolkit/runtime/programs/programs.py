@@ -21,7 +21,7 @@ from toolkit.guard.permission import CommandLimits
 from toolkit.guard.process.guard import ProcessGuard
 from toolkit.guard.process.program import SYSTEM, is_below
 from toolkit.runtime import path
-from toolkit.runtime.programs.check import Checkers
+from toolkit.runtime.programs.check import ProgramChecker, write_prelude
 from toolkit.runtime.programs.frames import MAX_BODY
 from toolkit.runtime.programs.gate import ALLOWED_IMPORTS, ToolUse, parse_program
 from toolkit.runtime.programs.host import ProgramHost, Ran
@@ -32,10 +32,10 @@ from toolkit.runtime.programs.result import (
     ProgramResult,
     ProgramSettings,
     TimeLimit,
+    check_choice,
     shorten_errors,
 )
 from toolkit.runtime.signals import CancelSignal
-from toolkit.runtime.signatures import checker_text, errors_stub
 
 if TYPE_CHECKING:
     from toolkit.runtime.context import ToolkitContext
@@ -79,7 +79,7 @@ class Programs:
         self._guard: Final = _make_guard(context, self.settings, packages)
         shown = self.settings.workspace == "read-only"
         self._interpreters: Final = Interpreters(self._guard, packages, context.workspace if shown else None)
-        self._checkers: Final = Checkers(self._guard)
+        self._checker: Final = ProgramChecker(self._guard)
         self._imports: Final = ALLOWED_IMPORTS.union(self.settings.imports)
         self._closed: Final = CancelSignal()
 
@@ -87,7 +87,7 @@ class Programs:
         """Ends every process of these programs; those that run report why they ended."""
         self._closed.cancel("the toolkit was closed")
         self._interpreters.close()
-        self._checkers.close()
+        self._checker.close()
         self._guard.close()
 
     def run(
@@ -102,6 +102,7 @@ class Programs:
         session: SessionState | None = None,
     ) -> ProgramResult:
         """Judges a program and, if nothing is wrong with it, runs it."""
+        check_choice(checker)
         if core.resources.is_closed:
             raise path.closed(RUN_PROGRAM)
         if "execute" not in self._context.permissions:
@@ -160,8 +161,10 @@ class Programs:
             return program.uses, program.errors
         self._interpreters.prepare()  # it starts while the program is checked
         known = dict.fromkeys([*(session.tools if session else ()), *(use.tool for use in program.uses)])
-        prelude = checker_text([core.catalog.signatures.of(name) for name in known], inputs)
-        errors = self._checkers.check(program, prelude, errors_stub(), previous, checker, deadline.until, signal)
+        prelude = write_prelude([core.catalog.signatures.of(name) for name in known], inputs)
+        errors: tuple[ProgramError, ...] = ()
+        if checker != "off":
+            errors = self._checker.check(program, prelude, previous, deadline.until, signal)
         return program.uses, shorten_errors([*errors, *self._refused_tools(core, program.uses)])
 
     def _refuse_length(self, source: str, previous: Sequence[str]) -> ProgramError | None:

@@ -1,4 +1,4 @@
-"""What a program gave: its value, what it printed, what is wrong with it, and its calls."""
+"""The plain data of programs: their settings and limits, what is wrong with one, and what it gave."""
 
 from __future__ import annotations
 
@@ -75,8 +75,15 @@ class ProgramResult:
 # ----------------------------------------------------------------------------------------------------------------------
 # What programs may use: imports, files, time, memory, calls.
 
-Checker: TypeAlias = Literal["auto", "mypy", "ty", "pyrefly", "off"]
-"""A type checker; ``auto`` is the first of them that is installed, and ``off`` checks no types."""
+Checker: TypeAlias = Literal["auto", "mypy", "off"]
+"""The type checker of programs; ``auto`` is mypy, and ``off`` checks no types."""
+
+
+def check_choice(checker: object, where: str = "") -> None:
+    """Raises ``SetupError`` for a checker that does not exist."""
+    if checker not in get_args(Checker):
+        raise SetupError(f"{where}checker must be one of {', '.join(get_args(Checker))}, not {checker!r}")
+
 
 ProgramWorkspace: TypeAlias = Literal["hidden", "read-only"]
 
@@ -125,8 +132,7 @@ class ProgramSettings:
     def __post_init__(self) -> None:
         if self.workspace not in _WORKSPACES:
             raise SetupError(f"programs: workspace must be one of {', '.join(_WORKSPACES)}, not {self.workspace!r}")
-        if self.checker not in get_args(Checker):
-            raise SetupError(f"programs: checker must be one of {', '.join(get_args(Checker))}, not {self.checker!r}")
+        check_choice(self.checker, "programs: ")
         if isinstance(self.imports, str) or not all(_is_module(name) for name in self.imports):
             raise SetupError("programs: imports must be a list of names of modules, such as ['numpy']")
         for name in _NUMBERS:

@@ -18,10 +18,7 @@ from toolkit.runtime.toolkit import Options
 from toolkit.runtime.workers import LoopThread
 
 if TYPE_CHECKING:
-    from toolkit.runtime.async_ import AsyncRunner
     from toolkit.runtime.programs.result import Checker, ProgramResult
-    from toolkit.runtime.signals import CancelSignal
-    from toolkit.runtime.sync import Runner
     from toolkit.runtime.tool_context import ToolContext
     from toolkit.runtime.toolkit import Core
 
