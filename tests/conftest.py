@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.costs import Costs
+
 if TYPE_CHECKING:
     from xdist.remote import Producer
     from xdist.scheduler import LoadScopeScheduling
@@ -29,6 +31,7 @@ settings.load_profile("same")
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--quick", action="store_true", help="leave out whole files of slow tests, as `make quick` does")
     parser.addoption("--everything", action="store_true", help="run whole corpora instead of a fixed sample")
+    parser.addoption("--costs", type=Path, metavar="FILE", help="write what each test costs into a new file")
     parser.addoption(
         "--update-snapshots", action="store_true", help="rewrite the committed snapshots and generated documents"
     )
@@ -161,6 +164,11 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.getoption("--everything"):
         settings.load_profile("default")
+    costs: Path | None = config.getoption("--costs")
+    if costs is not None:
+        if not hasattr(config, "workerinput"):
+            costs.write_text("")
+        config.pluginmanager.register(Costs(costs))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -38,6 +38,7 @@ def it_passed(tool: str) -> dict[str, object]:
     return {"afterwards": works, "another toolkit": works, "offered": True}
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("tool", program.ACTS)
 @pytest.mark.parametrize("left", [0, 1, 2, 3, 5, 8, 11])
 def test_a_first_call_without_descriptors_is_retriable(tmp_path: Path, tool: str, left: int) -> None:
