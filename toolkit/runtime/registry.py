@@ -74,7 +74,7 @@ class StandaloneContext(ToolContext, AsyncCloseable):
             fs = fs.with_consent(consent)
         tool = Tool(ToolInfo(_NAME, "", "", ""), no_reader, no_reader, granted=granted, fs=fs)
         called = call_id if call_id is not None else new_call_id()
-        notify = Runner.over(core)._options.notify
+        notify = Runner._over(core)._options.notify
         self._open(tool, core, called, NEVER if signal is None else CallSignal(signal, None), notify)
 
     # -- what tools reported -------------------------------------------------------------------------------------------
@@ -149,7 +149,7 @@ def execute(tool: CodeTool, arguments: str | Mapping[str, object], ctx: ToolCont
     try:
         call, ready = _make_call(id, tool, arguments), tool
         if isinstance(tool, LazyTool):
-            ready = tool.load(ctx._core.context, Runner.over(ctx._core)._await_in_loop)
+            ready = tool.load(ctx._core.context, Runner._over(ctx._core)._await_in_loop)
         text = call.unread_text
         view, given = _make_view(Runner, ready, ctx), call.arguments if text is None else text
         return view._run(call.name, given, id, is_text=text is not None).to_result(id)
@@ -192,7 +192,7 @@ def _make_call(id: str, tool: CodeTool, arguments: str | Mapping[str, object]) -
 def _make_view(kind: type[ViewT], tool: CodeTool, ctx: ToolContext) -> ViewT:
     """A view whose calls share the signal and the listeners of ``ctx``, and have no more than its permissions."""
     assert isinstance(tool, FunctionTool)
-    view = kind.over(ctx._core.with_guest(tool, ctx.granted))
+    view = kind._over(ctx._core.with_guest(tool, ctx.granted))
     # Each call of a standalone context has the whole deadline; a call within a call has what is left of it.
     deadline = ctx._core.context.deadline if isinstance(ctx, StandaloneContext) else ctx.signal.remaining
     view = view._with(Options(deadline, ctx.signal.caller, ctx._notify))

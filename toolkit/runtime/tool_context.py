@@ -206,13 +206,13 @@ class ToolContext:
         return self._core.context.mcp
 
     @property
-    def tool_texts(self) -> ToolTexts:
+    def _tool_texts(self) -> ToolTexts:
         """The tools of this toolkit that the policy may allow, for models: signatures and search."""
         from toolkit.runtime.discovery import ToolTexts
 
         return ToolTexts(self._core)
 
-    def user_records(self, folder: str) -> PrivateRecords:
+    def _user_records(self, folder: str) -> PrivateRecords:
         """Records of this user that outlive every toolkit, such as the tokens of servers. No tool can reach them."""
         from toolkit.runtime.state_directory import PrivateRecords
 
@@ -266,7 +266,7 @@ class ToolContext:
             self._notify(Progress(self.tool_name, self.call_id, title, data))
 
     @property
-    def watched(self) -> bool:
+    def _watched(self) -> bool:
         """Whether anybody listens to ``progress``, so that a tool can skip the work."""
         return self._notify is not None
 

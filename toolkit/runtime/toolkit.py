@@ -734,7 +734,7 @@ class View:
         self._start(core)
 
     @classmethod
-    def over(cls, core: Core) -> Self:
+    def _over(cls, core: Core) -> Self:
         """A view of an existing toolkit."""
         view = cls.__new__(cls)
         view._start(core)

@@ -185,8 +185,8 @@ class CallPrograms:
         options = Options(signal.remaining, signal.caller, ctx._notify)
         checker = core.guards.programs.settings.checker
         if core.is_async:
-            return await run_program_async(AsyncRunner.over(core)._with(options), source, inputs, checker)
-        runner = Runner.over(core)
+            return await run_program_async(AsyncRunner._over(core)._with(options), source, inputs, checker)
+        runner = Runner._over(core)
 
         def work(signal: CancelSignal) -> ProgramResult:
             LoopThread.leave()  # its calls may await in the loop, which does not wait for this thread
