@@ -102,7 +102,7 @@ def test_the_python_line_makes_the_same_call(tmp_path: Path, case: str) -> None:
     policy = SecurityPolicy(default="ask")
 
     def note(request: Any) -> Any:
-        from toolkit.approvals import Deny
+        from toolkit import Deny
 
         asked.append((request.tool_name, request.arguments.model_dump(mode="json", by_alias=True, exclude_unset=True)))
         return Deny()

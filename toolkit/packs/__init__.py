@@ -26,14 +26,4 @@ if TYPE_CHECKING:
 else:
     from toolkit.lazy_exports import lazy_exports
 
-    __all__, __getattr__, __dir__ = lazy_exports(
-        __name__,
-        {
-            ".functions": "FunctionTools",
-            ".mcp.connection": "McpClient McpPrompt McpPromptArgument McpResource McpResourceTemplate",
-            ".mcp.pack": "McpPack McpTool mcp_pack",
-            ".mcp.server": "McpOAuth McpServer",
-            ".openapi": "ApiOperation ApiService api_pack ApiBody ApiParameter",
-            "toolkit.runtime.context": "ElicitRequest McpCallbacks SampleAnswer SampleRequest",
-        },
-    )
+    __getattr__, __dir__ = lazy_exports()

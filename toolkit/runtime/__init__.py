@@ -11,9 +11,4 @@ if TYPE_CHECKING:
 else:
     from toolkit.lazy_exports import lazy_exports
 
-    __all__, __getattr__, __dir__ = lazy_exports(
-        __name__,
-        {
-            "toolkit.runtime.packs": "HandlerParts CodeTool",
-        },
-    )
+    __getattr__, __dir__ = lazy_exports()

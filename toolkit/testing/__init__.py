@@ -42,15 +42,4 @@ if TYPE_CHECKING:
 else:
     from toolkit.lazy_exports import lazy_exports
 
-    __all__, __getattr__, __dir__ = lazy_exports(
-        __name__,
-        {
-            ".adapter_laws": "AdapterLaws",
-            ".pack_laws": "PackLaws",
-            ".scripted_model": """ModelRequest Turn AsyncScriptedModel MakeAsyncScriptedModel MakeScriptedModel ScriptedModel
-                call cut_off failure refusal turn""",
-            ".store_laws": "ApprovalStoreLaws WriteLockLaws OutputCacheLaws TodoStoreLaws",
-            ".transcript": "Transcript render_transcript",
-        },
-        submodules="laws",
-    )
+    __getattr__, __dir__ = lazy_exports(submodules="laws")
