@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from toolkit.packs.functions import FunctionTools as FunctionTools
     from toolkit.packs.mcp.connection import McpClient as McpClient
     from toolkit.packs.mcp.connection import McpPrompt as McpPrompt
     from toolkit.packs.mcp.connection import McpPromptArgument as McpPromptArgument
