@@ -107,7 +107,10 @@ if TYPE_CHECKING:
     from toolkit.runtime.approvals import Suspend as Suspend
     from toolkit.runtime.approvals import SuspendedCall as SuspendedCall
     from toolkit.runtime.catalog import ParsedCall as ParsedCall
+    from toolkit.runtime.context import CallSettings as CallSettings
+    from toolkit.runtime.context import CommandSettings as CommandSettings
     from toolkit.runtime.context import DynamicContext as DynamicContext
+    from toolkit.runtime.context import FileSettings as FileSettings
     from toolkit.runtime.context import DynamicPolicy as DynamicPolicy
     from toolkit.runtime.context import DynamicRule as DynamicRule
     from toolkit.runtime.context import Tracing as Tracing

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _CONDITIONS: Final = {"read-path": "path", "write-path": "path", "argv": "command", "shell": "command", "url": "host"}
 # "cwd" and "env" belong to a command and are not conditions of their own.
 RESOURCE_KINDS: Final = (*_CONDITIONS, "cwd", "env")
-_NAMED_BY: Final = "ToolkitContext(ask_before_writing=[...]) names such files"
+_NAMED_BY: Final = "FileSettings(ask_before_writing=[...]) names such files"
 
 
 def touched_kinds(info: ToolInfo, *, has_preview: bool) -> frozenset[str]:
