@@ -110,9 +110,9 @@ if TYPE_CHECKING:
     from toolkit.runtime.context import CallSettings as CallSettings
     from toolkit.runtime.context import CommandSettings as CommandSettings
     from toolkit.runtime.context import DynamicContext as DynamicContext
-    from toolkit.runtime.context import FileSettings as FileSettings
     from toolkit.runtime.context import DynamicPolicy as DynamicPolicy
     from toolkit.runtime.context import DynamicRule as DynamicRule
+    from toolkit.runtime.context import FileSettings as FileSettings
     from toolkit.runtime.context import Tracing as Tracing
     from toolkit.runtime.functions import FunctionTool as FunctionTool
     from toolkit.runtime.functions import define_tool as define_tool

@@ -107,7 +107,7 @@ class ProgramSession:
     def run(
         self, source: str, *, inputs: Mapping[str, object] | None = None, checker: Checker = "auto"
     ) -> ProgramResult:
-        """Checks and runs the next program, as ``toolkit.run_program`` does."""
+        """Checks and runs the next program, as ``tk.run_program`` does."""
         return run_program(self._view, source, inputs, checker, self._state)
 
     def reset(self) -> None:
@@ -139,7 +139,7 @@ class AsyncProgramSession:
     async def run(
         self, source: str, *, inputs: Mapping[str, object] | None = None, checker: Checker = "auto"
     ) -> ProgramResult:
-        """Checks and runs the next program, as ``toolkit.run_program`` does."""
+        """Checks and runs the next program, as ``tk.run_program`` does."""
         return await run_program_async(self._view, source, inputs, checker, self._state)
 
     async def reset(self) -> None:
