@@ -93,6 +93,24 @@ def test_every_name_is_in_the_reference() -> None:
     assert [name for name in LISTED if name not in shown] == []
 
 
+def test_public_classes_show_no_internals() -> None:
+    policy = toolkit.SecurityPolicy(default="deny")
+    assert {name for name in dir(policy) if name[0] != "_"} == {
+        "default",
+        "explain",
+        "load",
+        "rules",
+        "source",
+        "tools",
+    }
+    for kind, internals in {
+        toolkit.Toolkit: ("over",),
+        toolkit.AsyncToolkit: ("over",),
+        toolkit.ToolContext: ("watched", "user_records", "tool_texts"),
+    }.items():
+        assert [name for name in internals if hasattr(kind, name)] == []
+
+
 def listed_in(module: str) -> list[str]:
     loaded = importlib.import_module(module)
     return list(getattr(loaded, "__all__", None) or [name for name in dir(loaded) if not name.startswith("_")])

@@ -73,7 +73,7 @@ def _decide_by_name(core: Core, info: ToolInfo) -> tuple[str, str]:
     refusal = why_not_offered(core, info)
     if refusal is not None:
         return "deny", refusal
-    verdict = core.policy.admit(info.name, info.required)
+    verdict = core.policy._admit(info.name, info.required)
     if verdict is None:
         return "depends", "the decision depends on what the call touches"
     return verdict.decision, verdict.because

@@ -139,7 +139,7 @@ class ToolContext:
         if "execute" not in self.granted:
             return cast("ProcessGuard", self._require_optional("execute"))
         process = self._core.guards.process
-        if self._core.policy.restricts_hosts:
+        if self._core.policy._restricts_hosts:
             process = process.with_judge(self._judge_command_request)
         return process if self.signal is NEVER else process.with_check(self.signal.check)
 
@@ -163,14 +163,14 @@ class ToolContext:
         policy, info = self._core.policy, self._tool.info
         from toolkit.guard.policy.preview import Preview
 
-        verdict = policy.judge(info.name, info.required, Preview(url=url))
+        verdict = policy._judge(info.name, info.required, Preview(url=url))
         if verdict.decision != "allow":
             way_out = "" if verdict.decision == "deny" else "; call the tool with that URL to request approval"
             raise ToolNotAllowed(f"the page redirects to {url}, which is not allowed: {verdict.because}{way_out}")
 
     def _judge_command_request(self, url: str) -> None:
         """Judges a request that a command with the guarded network makes; there is nobody to ask while it runs."""
-        verdict = self._core.policy.judge_command_request(self.tool_name, self.granted, url)
+        verdict = self._core.policy._judge_command_request(self.tool_name, self.granted, url)
         if verdict is not None:
             words = (
                 "is denied"

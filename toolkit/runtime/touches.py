@@ -48,10 +48,10 @@ def find_consent(
 
     Allow rules limit only a tool that declares paths, because only its paths can be judged before the call.
     """
-    rules = policy.ask_rules(name, required)
+    rules = policy._ask_rules(name, required)
     if context.ask_before_writing and context.mode == "workspace-write" and "write" in granted:
         rules += (_rule_for_writes(context.ask_before_writing),)
-    allows = policy.allowed_places(name, required) if "path" in kinds else None
+    allows = policy._allowed_places(name, required) if "path" in kinds else None
     return Consent(rules, allows) if rules or allows is not None else None
 
 
