@@ -235,6 +235,7 @@ class ApprovalRequest:
 
 
 Approver: TypeAlias = Callable[[ApprovalRequest], Reply | Awaitable[Reply]]
+"""Answers a request, sync or async, with ``Approve``, ``Deny``, ``Edit``, ``Respond`` or ``Suspend``."""
 
 
 def request_approval(
