@@ -1,4 +1,8 @@
-"""What a toolkit is built from: the workspace, the policy, and what its tools may do there."""
+"""What a toolkit is built from: the workspace, the policy, and what its tools may do there.
+
+First come the groups of settings and the ``ToolkitContext`` that holds them; then the same for tools whose names are known
+only at run time, the profiles of generated packages, the functions that answer MCP servers, and tracing.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +37,6 @@ if TYPE_CHECKING:
 
     from toolkit.guard.network.hosts import Network
     from toolkit.guard.permission import CommandLimits
-    from toolkit.guard.policy.policy import SecurityPolicy
     from toolkit.inject import DependencyScope, Factory
     from toolkit.runtime.approvals import Approver
     from toolkit.runtime.audit.settings import AuditFile, AuditSink
@@ -362,10 +365,8 @@ def check_deadline(deadline: float | None) -> None:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Policy and context for tools whose names are known only at run time, such as code-first tools.
-#
-# The ``SecurityPolicy`` of a generated package accepts only its own tool names, so that a typo is a type error. These accept
-# any text; an unknown name is an error when the toolkit is built.
+# Tools whose names are known only at run time. In the types of a generated package an unknown name is a type error; here it
+# is an error when the toolkit is built.
 
 DynamicRule: TypeAlias = Rule[str]
 DynamicPolicy: TypeAlias = SecurityPolicy[str]
@@ -373,7 +374,7 @@ DynamicContext: TypeAlias = ToolkitContext[str]
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# A profile: the tools that a part of a program may ever call, fixed when its package was generated.
+# Profiles: the tools that a part of a program may ever call, fixed when its package was generated.
 
 NamesT = TypeVar("NamesT", bound=tuple[str, ...])
 
@@ -392,9 +393,8 @@ class Profile(Generic[NamesT]):
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# What MCP servers may ask for while a call runs, and the functions of yours that answer.
-#
-# Without a function the server is told that nobody answers, in a sentence it can pass on to the model.
+# What MCP servers may ask for while a call runs. Without a function that answers, the server is told so, in a sentence that
+# the model may read.
 
 
 @dataclass(frozen=True, slots=True)
@@ -467,7 +467,7 @@ class McpCallbacks:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# How a toolkit is traced; opentelemetry is imported when a toolkit that is traced is built.
+# Tracing. OpenTelemetry is imported only when a traced toolkit is built.
 
 _SCOPE: Final = "toolkit"
 _SCHEMA: Final = "https://opentelemetry.io/schemas/1.41.0"
