@@ -36,17 +36,4 @@ if TYPE_CHECKING:
 else:
     from toolkit.lazy_exports import lazy_exports
 
-    __all__, __getattr__, __dir__ = lazy_exports(
-        __name__,
-        {
-            ".imports.drift": "CHANGE_KINDS DefinitionChange find_changes",
-            ".imports.python_modules": "read_functions",
-            ".imports.run": "FileReport ImportObserver ImportsFailed find_live_changes run_imports",
-            ".imports.settings": "ImportSettings OAuthSettings",
-            ".imports.trust": "TrustDecision UntrustedImport accept_configured refuse_untrusted",
-            ".lint": "imported_findings schema_findings schema_mistakes",
-            ".package.manifest": "FORM read_form",
-            ".run": "check generate",
-            ".settings": "Settings find_settings list_missing_imports read_settings",
-        },
-    )
+    __getattr__, __dir__ = lazy_exports()

@@ -49,14 +49,14 @@ def _plan(find: str, fix: str, check: str) -> list[dict[str, str]]:
     return [{"content": content, "status": status} for content, status in steps]
 
 
-def run_agent(toolkit: Toolkit, model: ScriptedModel, show: Show) -> str:
+def run_agent(tk: Toolkit, model: ScriptedModel, show: Show) -> str:
     """Asks the model and runs the tools it calls, until it is done."""
-    return run(model, toolkit, "The total of an order is wrong. Find out why, and fix it.", after_call=show).answer
+    return run(model, tk, "The total of an order is wrong. Find out why, and fix it.", after_call=show).answer
 
 
-def changed_files(toolkit: Toolkit) -> list[str]:
+def changed_files(tk: Toolkit) -> list[str]:
     """Your own code can call tools too, with checked types: ``content`` is a ``GitStatusSummaryOutput``."""
-    status = toolkit.invoke("git_status_summary", {}).content
+    status = tk.invoke("git_status_summary", {}).content
     return [entry.path for entry in (*status.unstaged, *status.untracked)]
 
 

@@ -51,10 +51,10 @@ def run_in(folder: Path) -> tuple[str, AuditReport]:
     shutil.copytree(HERE / "shop_project", workspace)
     (folder / "secrets.txt").write_text("not for agents\n")
     has_git = make_repository(workspace)
-    with open_toolkit(workspace, audit) as toolkit:
-        answer = run_agent(toolkit, scripted_model(), show_call)
+    with open_toolkit(workspace, audit) as tk:
+        answer = run_agent(tk, scripted_model(), show_call)
         if has_git:
-            print(f"\n   your own code: changed_files(toolkit) == {changed_files(toolkit)!r}")
+            print(f"\n   your own code: changed_files(tk) == {changed_files(tk)!r}")
     return answer, verify(audit)
 
 

@@ -16,10 +16,10 @@ from toolkit import Driver, QueryOptions, RunError, RunLimits, SecurityPolicy, T
 def ask(driver: Driver, workspace: Path, question: str) -> str:
     """Lets a model answer a question with what it finds in the workspace."""
     policy = SecurityPolicy(default="deny", tools={"read_file": "allow", "list": "allow", "tree": "allow"})
-    with create_agent_toolkit(ToolkitContext(workspace=workspace, policy=policy)) as toolkit:
+    with create_agent_toolkit(ToolkitContext(workspace=workspace, policy=policy)) as tk:
         conversation = run(
             driver,
-            toolkit,
+            tk,
             question,
             options=QueryOptions(system="You answer questions about a project."),
             limits=RunLimits(turns=20),

@@ -56,32 +56,32 @@ class Cost:
     sent: int
 
 
-def with_a_program(toolkit: Toolkit, show: Show) -> Cost:
+def with_a_program(tk: Toolkit, show: Show) -> Cost:
     """The model knows the tools as signatures. Its first program asks for an attribute that does not exist."""
     model = ScriptedModel(
         call("run_program", source=PROGRAM),
         turn(call("run_program", source=CORRECTED), sees='ReadFileOutput has no attribute "text"'),
         turn(call("done", message=ANSWER), sees='value: "Los Angeles"'),
     )
-    return _ask(toolkit, model, ["run_program", "done"], toolkit.signatures(["glob", "read_file"]), show)
+    return _ask(tk, model, ["run_program", "done"], tk.signatures(["glob", "read_file"]), show)
 
 
-def with_single_calls(toolkit: Toolkit, show: Show) -> Cost:
+def with_single_calls(tk: Toolkit, show: Show) -> Cost:
     """The same job without a program: every file goes through the conversation."""
-    paths = toolkit.tools.glob(pattern="orders/*.json").paths
+    paths = tk.tools.glob(pattern="orders/*.json").paths
     model = ScriptedModel(
         call("glob", pattern="orders/*.json"),
         [call("read_file", path=path) for path in paths],
         turn(call("read_file", path="customers/Tyrell.json"), sees='"customer": "Tyrell"'),
         turn(call("done", message=ANSWER), sees="Los Angeles"),
     )
-    return _ask(toolkit, model, ["glob", "read_file", "done"], None, show)
+    return _ask(tk, model, ["glob", "read_file", "done"], None, show)
 
 
-def _ask(toolkit: Toolkit, model: ScriptedModel, names: list[str], system: str | None, show: Show) -> Cost:
-    tools = [definition for definition in toolkit.get_allowed_tools() if definition.name in names]
+def _ask(tk: Toolkit, model: ScriptedModel, names: list[str], system: str | None, show: Show) -> Cost:
+    tools = [definition for definition in tk.get_allowed_tools() if definition.name in names]
     with model:
-        conversation = run(model, toolkit, QUESTION, options=QueryOptions(system=system, tools=tools), after_call=show)
+        conversation = run(model, tk, QUESTION, options=QueryOptions(system=system, tools=tools), after_call=show)
     sent = [[system, encode_tools(tools), encode_messages(request.messages)] for request in model.requests]
     return Cost(conversation.answer, conversation.turns, sum(len(json.dumps(one)) for one in sent))
 
@@ -119,9 +119,9 @@ def show_call(call: ToolCall, result: ToolResult) -> None:
 
 
 def main() -> int:
-    with tempfile.TemporaryDirectory() as folder, open_toolkit(Path(folder)) as toolkit:
-        program = with_a_program(toolkit, show_call)
-        single = with_single_calls(toolkit, lambda call, result: None)
+    with tempfile.TemporaryDirectory() as folder, open_toolkit(Path(folder)) as tk:
+        program = with_a_program(tk, show_call)
+        single = with_single_calls(tk, lambda call, result: None)
     for name, cost in (("a wrong program and its correction", program), ("single calls", single)):
         print(f"   {name}: {cost.turns} turns, {cost.sent:,} bytes sent to the model")
     print(f"   answer: {program.answer}")

@@ -2,33 +2,30 @@
 
 >>> from toolkit import SecurityPolicy, ToolkitContext, create_agent_toolkit
 >>> policy = SecurityPolicy(default="deny", tools={"done": "allow"})
->>> with create_agent_toolkit(ToolkitContext(workspace=".", policy=policy)) as toolkit:
-...     toolkit.invoke("done", {"message": "hello"}).content.message
+>>> with create_agent_toolkit(ToolkitContext(workspace=".", policy=policy)) as tk:
+...     tk.invoke("done", {"message": "hello"}).content.message
 'hello'
 
 A first program needs:
 
 - ``create_agent_toolkit``, ``create_async_agent_toolkit``: a toolkit for a ``ToolkitContext`` and its ``SecurityPolicy``
+- ``run``, ``stream_run``: a model and a toolkit, until the model is done; ``Driver`` is what they take
 - ``ToolCall``, ``ToolResult``, ``ToolDefinition``, ``ToolMessage``: what goes in and comes out
+- ``Approve``, ``Deny``, ``Edit``, ``Respond``: what an ``Approver`` answers
 - ``ToolkitError``, ``ToolFailed``: what calls raise, and what handlers raise
 - ``tool``, ``define_tool``, ``ToolRegistry``, ``ToolContext``, ``Depends``: tools of your own
 
-The rest is grouped in modules. Their names can be imported from here as well:
+Less common names are in modules:
 
-- ``toolkit.approvals``: asking a person before a call runs
-- ``toolkit.calls``: messages, progress, cancellation
 - ``toolkit.errors``: every error and its code
-- ``toolkit.fleet``: batches of calls and runs over a Ray cluster
-- ``toolkit.functions``: code-first tools and their registry
 - ``toolkit.guard``: policy, files, commands and network behind the boundary
-- ``toolkit.handlers``: what handlers get, dependencies, packs
-- ``toolkit.history``: conversations as providers accept them
-- ``toolkit.loop``: a model, a toolkit, and the conversation between them: ``run``, ``stream_run``, ``Driver``
-- ``toolkit.programs``: programs that a model writes against the tools
-- ``toolkit.stores``: the audit log, the output cache, todos, subagents
-- ``toolkit.testing``: scripted models, transcripts and fixtures for tests; laws for adapters and packs of your own
+- ``toolkit.loop``: the loop's events
+- ``toolkit.stores``: the audit log, the output cache, todos, approvals and locks, in files or Redis
 - ``toolkit.wire``: the neutral format between providers and tools
-- ``toolkit.adapters.<provider>``: one package for each provider
+- ``toolkit.adapters``: one package for each provider
+- ``toolkit.packs``: MCP servers and web services as tools
+- ``toolkit.fleet``: batches of calls and runs over a Ray cluster
+- ``toolkit.testing``: scripted models, transcripts and fixtures for tests; laws for adapters and packs of your own
 - ``toolkit.generated``: the models of the built-in tools
 - ``toolkit.codegen``: the generator
 
@@ -40,24 +37,8 @@ from typing import TYPE_CHECKING
 __version__ = "0.2.0.dev0"
 
 if TYPE_CHECKING:
-    # What a first program needs.
-    from toolkit.approvals import ApprovalPending as ApprovalPending
-    from toolkit.approvals import ApprovalRequest as ApprovalRequest
-    from toolkit.approvals import Approve as Approve
-    from toolkit.approvals import Deny as Deny
-    from toolkit.approvals import Edit as Edit
-    from toolkit.approvals import Respond as Respond
-    from toolkit.approvals import Suspend as Suspend
-    from toolkit.approvals import SuspendedCall as SuspendedCall
-    from toolkit.calls import OMIT as OMIT
-    from toolkit.calls import CancelSignal as CancelSignal
-    from toolkit.calls import Concurrency as Concurrency
-    from toolkit.calls import Load as Load
-    from toolkit.calls import Omit as Omit
-    from toolkit.calls import ParsedCall as ParsedCall
-    from toolkit.calls import Progress as Progress
-    from toolkit.calls import ToolMessage as ToolMessage
-    from toolkit.calls import Tracing as Tracing
+    from toolkit.adapters.history import repair_history as repair_history
+    from toolkit.adapters.history import validate_history as validate_history
     from toolkit.errors import ActionNeeded as ActionNeeded
     from toolkit.errors import AnswerCutOff as AnswerCutOff
     from toolkit.errors import AnswerFailed as AnswerFailed
@@ -83,19 +64,6 @@ if TYPE_CHECKING:
     from toolkit.errors import ToolNotAllowed as ToolNotAllowed
     from toolkit.errors import ToolNotFound as ToolNotFound
     from toolkit.errors import ToolTimeout as ToolTimeout
-    from toolkit.functions import DynamicContext as DynamicContext
-    from toolkit.functions import DynamicPolicy as DynamicPolicy
-    from toolkit.functions import DynamicRule as DynamicRule
-    from toolkit.functions import FunctionTool as FunctionTool
-    from toolkit.functions import LazyTool as LazyTool
-    from toolkit.functions import RunnableTool as RunnableTool
-    from toolkit.functions import RunnableTools as RunnableTools
-    from toolkit.functions import StandaloneContext as StandaloneContext
-    from toolkit.functions import ToolRegistry as ToolRegistry
-    from toolkit.functions import define_tool as define_tool
-    from toolkit.functions import tool as tool
-
-    # The rest, by module.
     from toolkit.generated import AnyToolCall as AnyToolCall
     from toolkit.generated import AnyToolMessage as AnyToolMessage
     from toolkit.generated import AsyncToolkit as AsyncToolkit
@@ -117,16 +85,8 @@ if TYPE_CHECKING:
     from toolkit.guard import SandboxFS as SandboxFS
     from toolkit.guard import SandboxPath as SandboxPath
     from toolkit.guard import Verdict as Verdict
-    from toolkit.handlers import DependencyKey as DependencyKey
-    from toolkit.handlers import Depends as Depends
-    from toolkit.handlers import Handler as Handler
-    from toolkit.handlers import HandlerParts as HandlerParts
-    from toolkit.handlers import Pack as Pack
-    from toolkit.handlers import PackSource as PackSource
-    from toolkit.handlers import ToolContext as ToolContext
-    from toolkit.history import fit_history as fit_history
-    from toolkit.history import repair_history as repair_history
-    from toolkit.history import validate_history as validate_history
+    from toolkit.inject import DependencyKey as DependencyKey
+    from toolkit.inject import Depends as Depends
     from toolkit.loop import AsyncDriver as AsyncDriver
     from toolkit.loop import AsyncStreamingDriver as AsyncStreamingDriver
     from toolkit.loop import Conversation as Conversation
@@ -137,12 +97,46 @@ if TYPE_CHECKING:
     from toolkit.loop import run_async as run_async
     from toolkit.loop import stream_run as stream_run
     from toolkit.loop import stream_run_async as stream_run_async
-    from toolkit.programs import AsyncProgramSession as AsyncProgramSession
-    from toolkit.programs import ProgramCall as ProgramCall
-    from toolkit.programs import ProgramError as ProgramError
-    from toolkit.programs import ProgramResult as ProgramResult
-    from toolkit.programs import ProgramSession as ProgramSession
-    from toolkit.programs import ProgramSettings as ProgramSettings
+    from toolkit.runtime.approvals import ApprovalPending as ApprovalPending
+    from toolkit.runtime.approvals import ApprovalRequest as ApprovalRequest
+    from toolkit.runtime.approvals import Approve as Approve
+    from toolkit.runtime.approvals import Approver as Approver
+    from toolkit.runtime.approvals import Deny as Deny
+    from toolkit.runtime.approvals import Edit as Edit
+    from toolkit.runtime.approvals import Respond as Respond
+    from toolkit.runtime.approvals import Suspend as Suspend
+    from toolkit.runtime.approvals import SuspendedCall as SuspendedCall
+    from toolkit.runtime.catalog import ParsedCall as ParsedCall
+    from toolkit.runtime.context import CallSettings as CallSettings
+    from toolkit.runtime.context import CommandSettings as CommandSettings
+    from toolkit.runtime.context import DynamicContext as DynamicContext
+    from toolkit.runtime.context import DynamicPolicy as DynamicPolicy
+    from toolkit.runtime.context import DynamicRule as DynamicRule
+    from toolkit.runtime.context import FileSettings as FileSettings
+    from toolkit.runtime.context import Tracing as Tracing
+    from toolkit.runtime.functions import FunctionTool as FunctionTool
+    from toolkit.runtime.functions import define_tool as define_tool
+    from toolkit.runtime.functions import tool as tool
+    from toolkit.runtime.output import ToolMessage as ToolMessage
+    from toolkit.runtime.packs import Handler as Handler
+    from toolkit.runtime.packs import HandlerParts as HandlerParts
+    from toolkit.runtime.packs import Pack as Pack
+    from toolkit.runtime.programs.result import ProgramCall as ProgramCall
+    from toolkit.runtime.programs.result import ProgramError as ProgramError
+    from toolkit.runtime.programs.result import ProgramResult as ProgramResult
+    from toolkit.runtime.programs.result import ProgramSettings as ProgramSettings
+    from toolkit.runtime.programs.sessions import AsyncProgramSession as AsyncProgramSession
+    from toolkit.runtime.programs.sessions import ProgramSession as ProgramSession
+    from toolkit.runtime.progress import Progress as Progress
+    from toolkit.runtime.registry import RunnableTool as RunnableTool
+    from toolkit.runtime.registry import ToolRegistry as ToolRegistry
+    from toolkit.runtime.signals import CancelSignal as CancelSignal
+    from toolkit.runtime.stores.budget import fit_history as fit_history
+    from toolkit.runtime.surface import OMIT as OMIT
+    from toolkit.runtime.surface import Omit as Omit
+    from toolkit.runtime.tool_context import ToolContext as ToolContext
+    from toolkit.runtime.turns import Concurrency as Concurrency
+    from toolkit.runtime.turns import Load as Load
     from toolkit.stores import OUTPUT_CACHE as OUTPUT_CACHE
     from toolkit.stores import SUBAGENT_RUNNER as SUBAGENT_RUNNER
     from toolkit.stores import TODO_STORE as TODO_STORE
@@ -180,41 +174,6 @@ if TYPE_CHECKING:
 else:
     from toolkit.lazy_exports import lazy_exports
 
-    __all__, __getattr__, __dir__ = lazy_exports(
-        __name__,
-        {
-            "toolkit.generated": """create_agent_toolkit create_async_agent_toolkit Toolkit AsyncToolkit ToolkitContext
-                SecurityPolicy Rule""",
-            "toolkit.wire": "ToolCall ToolResult ToolDefinition JsonObject",
-            "toolkit.calls": "ToolMessage",
-            "toolkit.errors": "ToolkitError ToolFailed",
-            "toolkit.functions": "tool define_tool ToolRegistry",
-            "toolkit.handlers": "ToolContext Depends DependencyKey",
-        },
-        unlisted={
-            "toolkit.generated": "AnyToolCall AnyToolMessage ToolName is_tool_name parse_call",
-            "toolkit.approvals": """ApprovalPending ApprovalRequest Approve Deny Edit Respond Suspend SuspendedCall""",
-            "toolkit.calls": "CancelSignal Concurrency Load OMIT Omit ParsedCall Progress Tracing",
-            "toolkit.errors": """ActionNeeded AnswerCutOff AnswerFailed AnswerFiltered AnswerRefused ErrorCode FailureReason
-                GenerationError InternalError InvalidArguments InvalidArgumentsType Overloaded PolicyError
-                RunCancelled RunError RunLimitReached SandboxViolation SetupError SpecError ToolCancelled
-                ToolNotAllowed ToolNotFound ToolTimeout""",
-            "toolkit.functions": """DynamicContext DynamicPolicy DynamicRule FunctionTool LazyTool RunnableTool RunnableTools
-                StandaloneContext""",
-            "toolkit.guard": """CommandLimits Decision Network Permission Permissions Preview SandboxFS SandboxPath
-                Verdict""",
-            "toolkit.handlers": "Handler HandlerParts Pack PackSource",
-            "toolkit.history": "fit_history repair_history validate_history",
-            "toolkit.loop": """AsyncDriver AsyncStreamingDriver Conversation Driver RunLimits StreamingDriver run run_async
-                stream_run stream_run_async""",
-            "toolkit.programs": """AsyncProgramSession ProgramCall ProgramError ProgramResult ProgramSession
-                ProgramSettings""",
-            "toolkit.stores": """FileOutputCache FileTodoStore MemoryTodoStore OUTPUT_CACHE OutputCache OutputWriter
-                SUBAGENT_RUNNER SubagentRequest SubagentResult SubagentRunner TODO_STORE Todo TodoStore""",
-            "toolkit.wire": """AssistantToolCallMessage AsyncStreamResult ChatMessage ContentBlock ContentOutput NamedTool
-                NativeChoice NativeTool QueryOptions QueryResult StreamResult TextMessage ToolChoice
-                ToolResultMessage Usage has_tool_calls is_tool_result""",
-        },
-        submodules="""adapters approvals calls codegen errors fleet functions generated guard handlers history loop programs
-            stores testing wire""",
+    __getattr__, __dir__ = lazy_exports(
+        submodules="adapters codegen errors fleet generated guard loop packs stores testing wire"
     )

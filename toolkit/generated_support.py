@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from toolkit.guard.policy.policy import SecurityPolicy as SecurityPolicy
     from toolkit.guard.policy.rule import Rule as Rule
-    from toolkit.lazy_exports import lazy_exports as lazy_exports
     from toolkit.lazy_exports import lazy_package as lazy_package
     from toolkit.lazy_exports import own_type as own_type
     from toolkit.packs.functions import FunctionTools as FunctionTools
@@ -61,27 +60,4 @@ if TYPE_CHECKING:
 else:
     from toolkit.lazy_exports import lazy_exports
 
-    __all__, __getattr__, __dir__ = lazy_exports(
-        __name__,
-        {
-            "toolkit.guard.policy.policy": "SecurityPolicy",
-            "toolkit.guard.policy.rule": "Rule",
-            "toolkit.lazy_exports": "lazy_exports lazy_package own_type",
-            "toolkit.schema.models": "Omissible DeclaredBySome Exact ToolModel ToolRootModel",
-            "toolkit.schema.formats": "WireDate WireDateTime WireTime WireUUID WireUrl",
-            "toolkit.packs.functions": "FunctionTools",
-            "toolkit.packs.mcp.pack": "McpTool mcp_pack",
-            "toolkit.packs.mcp.server": "McpOAuth McpServer",
-            "toolkit.packs.openapi": "ApiOperation ApiService api_pack",
-            "toolkit.runtime.async_": "AsyncRunner CallToolAsync",
-            "toolkit.runtime.catalog": "parse_call Catalog ToolInfo ParsedCall",
-            "toolkit.runtime.sync": "CallTool Runner",
-            "toolkit.runtime.surface": """OMIT Omit send_only_given Invoke InvokeAsync Signature ArgsOfNoTool
-                JsonObjectForUnknownName NameOfNoTool""",
-            "toolkit.runtime.packs": "Handler Pack PackSource",
-            "toolkit.runtime.context": "DynamicContext Profile ToolkitContext",
-            "toolkit.runtime.output": "ToolMessage",
-            "toolkit.wire.call": "ToolCall JsonObject",
-            "toolkit.wire.content": "ContentOutput",
-        },
-    )
+    __getattr__, __dir__ = lazy_exports()

@@ -5,42 +5,81 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from types import CodeType
 
 
-def lazy_exports(
-    package: str,
-    names_by_module: Mapping[str, str],
-    *,
-    unlisted: Mapping[str, str] | None = None,
-    submodules: str = "",
-) -> tuple[list[str], Callable[[str], object], Callable[[], list[str]]]:
-    """``__all__``, ``__getattr__`` and ``__dir__`` for ``package``.
+def lazy_exports(*, submodules: str = "") -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+    """``__getattr__`` and ``__dir__`` for the module that calls this; they provide ``__all__`` too.
 
-    ``names_by_module`` maps a module, relative to the package if it starts with a dot, to the names it provides,
-    separated by blanks. Names of ``unlisted`` can be imported too, but ``__all__`` and ``dir()`` leave them out. ``dir()``
-    also lists ``submodules``, which are loaded like names.
+    The module lists its names once, as imports that only type checkers run::
+
+        if TYPE_CHECKING:
+            from toolkit.runtime.approvals import Approve as Approve
+        else:
+            from toolkit.lazy_exports import lazy_exports
+
+            __getattr__, __dir__ = lazy_exports()
+
+    ``dir()`` also lists ``submodules``, separated by blanks, which are loaded like names.
     """
-    listed = _modules_by_name(names_by_module)
-    modules = {**listed, **_modules_by_name(unlisted or {})}
-    folders = submodules.split()
+    caller = sys._getframe(1)
+    package, code, folders = caller.f_globals["__name__"], caller.f_code, submodules.split()
+
+    @cache
+    def list_imports() -> dict[str, tuple[str, str]]:
+        return _read_imports(code)
 
     def load(name: str) -> object:
         from importlib import import_module
 
-        if name in modules:
-            value: object = getattr(import_module(modules[name], package), name)
+        if name == "__all__":
+            value: object = list(list_imports())
         elif name in folders:
             value = import_module(f"{package}.{name}")
         else:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            # Python asks every module for dunders that few have, such as __path__.
+            found = None if name.startswith("__") else list_imports().get(name)
+            if found is None:
+                raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            value = getattr(import_module(found[0], package), found[1])
         vars(sys.modules[package])[name] = value
         return value
 
     def list_names() -> list[str]:
-        dunders = [name for name in vars(sys.modules[package]) if name.startswith("__")]
-        return [*listed, *folders, *dunders]
+        dunders = [name for name in vars(sys.modules[package]) if name.startswith("__") and name != "__all__"]
+        return [*list_imports(), *folders, "__all__", *dunders]
 
-    return list(listed), load, list_names
+    return load, list_names
+
+
+class _Noted:
+    """Stands for a module, or for a name of it, while ``_read_imports`` runs."""
+
+    def __init__(self, module: str, name: str = "") -> None:
+        self.place = module, name
+
+    def __getattr__(self, name: str) -> _Noted:
+        return _Noted(self.place[0], name)
+
+
+def _read_imports(code: CodeType) -> dict[str, tuple[str, str]]:
+    """The module and the name behind each name in a module's TYPE_CHECKING block, in order.
+
+    Runs the module's code with an ``import`` that loads nothing and only notes what is asked for. What it gives for
+    TYPE_CHECKING is true, like everything else that is imported, so the block runs.
+    """
+
+    def note(name: str, _globals: object = None, _locals: object = None, _names: object = (), level: int = 0) -> object:
+        return _Noted("." * level + name)
+
+    names: dict[str, object] = {"__builtins__": {"__import__": note}}
+    exec(code, names)
+    return {
+        name: found.place
+        for name, found in names.items()
+        # pytest adds imports to the modules of its plugins, under names that are no identifiers
+        if isinstance(found, _Noted) and found.place[0] not in ("__future__", "typing") and name.isidentifier()
+    }
 
 
 def lazy_package(

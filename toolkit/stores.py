@@ -57,22 +57,4 @@ if TYPE_CHECKING:
 else:
     from toolkit.lazy_exports import lazy_exports
 
-    __all__, __getattr__, __dir__ = lazy_exports(
-        __name__,
-        {
-            "toolkit.runtime.audit.verification": """AUDIT_BEGINNING chain_records AuditHead AuditReport verify_lines""",
-            "toolkit.runtime.audit.settings": "AuditFile AuditSink",
-            "toolkit.runtime.stores.outputs": """OutputCache AsyncOutputCache OutputWriter CountingWriter not_kept
-                CachedOutput CachedLine LineIndex""",
-            "toolkit.runtime.stores.output_files": "FileOutputCache",
-            "toolkit.runtime.stores.keys": """OUTPUT_CACHE TODO_STORE APPROVAL_STORE WRITE_LOCKS SUBAGENT_RUNNER
-                SubagentRequest SubagentResult SubagentRunner""",
-            "toolkit.runtime.stores.todos": "Todo TodoStore AsyncTodoStore MemoryTodoStore FileTodoStore",
-            "toolkit.runtime.stores.approvals": "ApprovalStore AsyncApprovalStore FileApprovalStore",
-            "toolkit.runtime.stores.locks": "WriteLocks AsyncWriteLocks FileWriteLocks hold_lock",
-            "toolkit.runtime.stores.waiting": "wait_for",
-            "toolkit.runtime.stores.redis": """RedisStores AsyncRedisStores RedisTodoStore AsyncRedisTodoStore
-                RedisApprovalStore AsyncRedisApprovalStore RedisWriteLocks AsyncRedisWriteLocks RedisOutputCache
-                RedisServer AsyncRedisServer""",
-        },
-    )
+    __getattr__, __dir__ = lazy_exports()

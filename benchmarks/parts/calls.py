@@ -28,9 +28,8 @@ from benchmarks.limit import LIMIT, PLAIN_LIMIT, TEXT, by_hand, make_limit, plai
 from benchmarks.peers import Peers, find_peers
 from benchmarks.results import Row, Table, compared
 from benchmarks.timing import ROUNDS, least_cpu_async
-from toolkit import ToolCall, ToolContext
+from toolkit import HandlerParts, Pack, ToolCall, ToolContext
 from toolkit.guard import Preview
-from toolkit.handlers import HandlerParts, Pack
 from toolkit.runtime.toolkit import core_of
 from toolkit.stores import AuditFile
 

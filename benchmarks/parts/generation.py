@@ -46,7 +46,7 @@ CALL_PROGRAM: Final = """
 from acme.generated import SecurityPolicy, ToolkitContext, create_agent_toolkit
 from benchmarks.limit import LIMIT, make_limit
 from benchmarks.timing import least_cpu
-from toolkit.handlers import Pack
+from toolkit import Pack
 pack = Pack({"tool_7": lambda args, ctx: {"rows": [], "total": 0}})
 with create_agent_toolkit(ToolkitContext(".", SecurityPolicy(default="allow")), packs=[pack]) as toolkit:
     call = lambda: toolkit.execute_raw("tool_7", '{"query": "x"}').text()
@@ -55,7 +55,7 @@ with create_agent_toolkit(ToolkitContext(".", SecurityPolicy(default="allow")), 
 """
 FIRST_CALL_PROGRAM: Final = """
 from acme.generated import SecurityPolicy, ToolkitContext, create_agent_toolkit
-from toolkit.handlers import Pack
+from toolkit import Pack
 pack = Pack({"tool_7": lambda args, ctx: {"rows": [], "total": 0}})
 toolkit = create_agent_toolkit(ToolkitContext(".", SecurityPolicy(default="allow")), packs=[pack])
 toolkit.execute_raw("tool_7", '{"query": "x"}').text()

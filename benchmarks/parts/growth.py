@@ -23,13 +23,12 @@ from acme.generated import (
 )
 from benchmarks.results import Row, Table, by_curve, compared
 from benchmarks.timing import least_cpu, least_cpu_async
-from toolkit import RunLimits, ToolCall, ToolContext, run
+from toolkit import Pack, RunLimits, ToolCall, ToolContext, run
 from toolkit.adapters.anthropic import AnthropicDriver
 from toolkit.adapters.gemini import GeminiDriver
 from toolkit.adapters.ollama import OllamaDriver
 from toolkit.adapters.openai_chat import OpenAIChatDriver
 from toolkit.adapters.openai_responses import OpenAIResponsesDriver
-from toolkit.handlers import Pack
 
 SIZES: Final = (10, 1_000, 10_000, 100_000, 1_000_000)
 COUNTS: Final = (1, 10, 100, 1000)

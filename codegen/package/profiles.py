@@ -82,14 +82,14 @@ def _unknown_tools(profile: ProfileSettings, policy: dict[str, Any], rows: Seque
 def _callable(policy: dict[str, Any], rows: Sequence[Row]) -> tuple[Row, ...]:
     """The tools of which some call may pass: those that the policy does not deny by name."""
     made = _as_policy(policy, [row.name for row in rows if row.mustBeNamed])
-    verdicts = ((row, made.admit(row.name, cast("tuple[Permission, ...]", row.required))) for row in rows)
+    verdicts = ((row, made._admit(row.name, cast("tuple[Permission, ...]", row.required))) for row in rows)
     return tuple(row for row, verdict in verdicts if verdict is None or verdict.decision != "deny")
 
 
 def _as_policy(policy: dict[str, Any], must_be_named: Iterable[str]) -> SecurityPolicy[str]:
     rules = [Rule[str](**rule) for rule in policy.get("rules", ())]
     made = SecurityPolicy[str](policy.get("default", "deny"), policy.get("tools", {}), rules)
-    made.require_names(must_be_named)
+    made._require_names(must_be_named)
     return made
 
 

@@ -75,7 +75,7 @@ class ToolNames:
 
     wire: str
     attribute: str
-    """``toolkit.tools.<attribute>``"""
+    """``tk.tools.<attribute>``"""
     module: str
     """``<package>.models.<module>``"""
     prefix: str

@@ -9,7 +9,7 @@ import pytest
 
 from tests.builtin.commands import OPEN_LINE, WATCHDOG_MS, Line, line_in, needs_a_sandbox, offline
 from tests.builtin.snapshots import Snapshots
-from toolkit import ApprovalRequest, Approve, CancelSignal, Rule
+from toolkit import ApprovalRequest, Approve, CancelSignal, CommandSettings, Rule
 from toolkit.errors import (
     InvalidArguments,
     SandboxViolation,
@@ -67,7 +67,7 @@ def test_the_text_says_why_git_cannot_write_its_settings(tmp_path: Path, toolkit
 
 
 def test_a_limit_that_ended_the_command_is_in_the_text(tmp_path: Path) -> None:
-    with offline(tmp_path, limits=CommandLimits(processes=4)) as toolkit:
+    with offline(tmp_path, commands=CommandSettings(limits=CommandLimits(processes=4))) as toolkit:
         text = toolkit.invoke("bash", {"command": "for i in 1 2 3 4 5 6; do sleep 10000 & done; wait"}).text()
     assert text.splitlines()[0] == "[ended by SIGKILL]"
     assert (

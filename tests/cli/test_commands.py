@@ -176,11 +176,11 @@ def test_tools_and_describe_show_this_projects_package(
     listed = json.loads(toolkit(project.root, "tools", "--json").stdout)
     assert [row["name"] for row in listed] == ["alpha", "beta"]
     shown = toolkit(project.root, "describe", "beta").stdout
-    assert shown.startswith("toolkit.tools.beta(\n    *,\n    query: str,\n    limit: int = 10,\n")
+    assert shown.startswith("tk.tools.beta(\n    *,\n    query: str,\n    limit: int = 10,\n")
     assert re.search(r"(?m)^  query\* +string +What to look for\.$", shown)
     assert re.search(r"(?m)^  limit +integer = 10$", shown)
     assert re.search(r"(?m)^  rows\[\]\.score +number or null$", shown)
-    assert shown.endswith("\n  toolkit.tools.beta(query='text')\n  $ toolkit invoke beta --query text\n")
+    assert shown.endswith("\n  tk.tools.beta(query='text')\n  $ toolkit invoke beta --query text\n")
     assert json.loads(toolkit(project.root, "describe", "beta", "--json").stdout)["prefix"] == "Beta"
     wrong = toolkit(project.root, "describe", "bta")
     assert (wrong.returncode, wrong.stderr) == (2, "unknown tool 'bta'. Did you mean 'beta'?\n")

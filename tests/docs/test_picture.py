@@ -19,10 +19,10 @@ PROGRAM = """\
 from acme.generated import AcmeToolkit
 
 
-def read_plan(toolkit: AcmeToolkit) -> str:
-    now = toolkit.tools.time_get_current_time(timzone="Europe/Berlin")
+def read_plan(tk: AcmeToolkit) -> str:
+    now = tk.tools.time_get_current_time(timzone="Europe/Berlin")
     if now.weekday == "Monday":
-        toolkit.invoke("read_flie", {"path": "plan.md"})
+        tk.invoke("read_flie", {"path": "plan.md"})
     return now.datetime
 """
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from toolkit import (
+    CallSettings,
     ChatMessage,
     Concurrency,
     QueryOptions,
@@ -138,7 +139,9 @@ def make_toolkit(setup: object) -> Toolkit:
 
 def make_toolkit_for_one(setup: object) -> Toolkit:
     """Every call but one is refused at once: there is one turn, and no room to wait for it."""
-    context = ToolkitContext(str(setup), SecurityPolicy(default="allow"), concurrency=Concurrency(calls=1, waiting=0))
+    context = ToolkitContext(
+        str(setup), SecurityPolicy(default="allow"), calls=CallSettings(concurrency=Concurrency(calls=1, waiting=0))
+    )
     return create_agent_toolkit(context, packs=PACKS)
 
 

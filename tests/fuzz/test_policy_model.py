@@ -16,8 +16,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from toolkit import InternalError, ToolkitError
-from toolkit.approvals import ApprovalRequest, Approve, Deny, Edit, Respond
+from toolkit import ApprovalRequest, Approve, Deny, Edit, InternalError, Respond, ToolkitError
 from toolkit.generated import Rule, SecurityPolicy, ToolkitContext, create_agent_toolkit
 
 PATHS: Final = ("a", "b", "sub/c", "sub/d")  # a pattern without a slash covers its name in every folder

@@ -21,7 +21,8 @@ from tests import command_line
 from tests.packs.service import Service, running_service
 from tests.projects import Project
 from tests.runtime.conftest import Door
-from toolkit import Pack, StandaloneContext, ToolContext
+from toolkit import Pack, ToolContext
+from toolkit.testing import StandaloneContext
 
 SERVERS = Path(__file__).parent / "servers"
 ODD = {"type": "object", "properties": {"text": {"type": "string"}}}

@@ -14,7 +14,7 @@ from tests.guard.proxied import proxy_threads
 from tests.guard.ways import Way, needs
 from tests.packs.conftest import Doors
 from tests.packs.test_mcp_endings import odd, told
-from toolkit import Network, Rule
+from toolkit import CommandSettings, Network, Rule
 from toolkit.errors import SetupError, ToolFailed, ToolNotAllowed
 from toolkit.guard import CommandLimits
 from toolkit.packs import McpServer, McpTool, mcp_pack
@@ -112,6 +112,8 @@ def test_a_guarded_network_without_its_sandbox_is_refused(make_sync: Doors) -> N
 
 
 def test_one_that_a_limit_ends_is_reported_with_that_limit(make_sync: Doors) -> None:
-    door = make_sync(odd("obeys"), limits=CommandLimits(memory=1 << 20))  # less than any program of Python needs
+    door = make_sync(
+        odd("obeys"), commands=CommandSettings(limits=CommandLimits(memory=1 << 20))
+    )  # less than any program of Python needs
     with pytest.raises(ToolFailed, match=r"SERVER_DIED.*more than 1 MiB of memory; the limit is CommandLimits.memory"):
         told(door, "wait x")

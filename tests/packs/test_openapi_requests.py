@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from tests.examples import tries
 from tests.packs.service import Service
-from toolkit import StandaloneContext
 from toolkit.errors import InvalidArguments, SetupError, ToolkitError
 from toolkit.packs import ApiBody, ApiOperation, ApiParameter, ApiService, api_pack
 from toolkit.schema.models import ToolModel
+from toolkit.testing import StandaloneContext
 
 CONTENT = "toolkit.wire.content:ContentOutput"
 

@@ -35,7 +35,7 @@ def test_a_preset_marks_what_it_does_not_allow(tmp_path: Path) -> None:
 
 def test_one_tool_has_documentation_signature_and_schemas(shop: RunningPlayground) -> None:
     tool = shop.get("/api/tools/edit")
-    assert tool["signature"].startswith("toolkit.tools.edit(\n    *,\n    path: str,")
+    assert tool["signature"].startswith("tk.tools.edit(\n    *,\n    path: str,")
     assert tool["classes"][0].startswith("class EditOutput:")
     assert tool["inputSchema"]["required"] == ["path", "old_string", "new_string"]
     assert "match_mode: exact" in tool["documentation"]
@@ -102,17 +102,17 @@ def test_the_python_line_makes_the_same_call(tmp_path: Path, case: str) -> None:
     policy = SecurityPolicy(default="ask")
 
     def note(request: Any) -> Any:
-        from toolkit.approvals import Deny
+        from toolkit import Deny
 
         asked.append((request.tool_name, request.arguments.model_dump(mode="json", by_alias=True, exclude_unset=True)))
         return Deny()
 
     with create_agent_toolkit(ToolkitContext(tmp_path, policy, approver=note)) as toolkit:
         line = python_line(toolkit._core.catalog.definitions[name], arguments)
-        assert line.startswith(f"toolkit.tools.{name}(") and line.isprintable() or "\n    " in line
-        for code in (line, f"toolkit.invoke({name!r}, {arguments!r})"):
+        assert line.startswith(f"tk.tools.{name}(") and line.isprintable() or "\n    " in line
+        for code in (line, f"tk.invoke({name!r}, {arguments!r})"):
             with pytest.raises(Exception, match="not approved"):
-                exec(code, {"toolkit": toolkit})
+                exec(code, {"tk": toolkit})
     assert asked == [(name, arguments)] * 2
 
 

@@ -23,7 +23,7 @@ from acme.generated import (
     create_async_agent_toolkit,
 )
 from tests.projects import REPOSITORY
-from toolkit import Concurrency, Load, Overloaded, Pack, SetupError, ToolCall, ToolContext
+from toolkit import CallSettings, Concurrency, Load, Overloaded, Pack, SetupError, ToolCall, ToolContext
 from toolkit.errors import ToolTimeout
 from toolkit.runtime.workers import Workers
 
@@ -63,7 +63,7 @@ def gate() -> Iterator[Gate]:
 
 
 def context(folder: Path, limits: Concurrency | None = None) -> ToolkitContext:
-    return ToolkitContext(folder, SecurityPolicy(default="allow"), concurrency=limits)
+    return ToolkitContext(folder, SecurityPolicy(default="allow"), calls=CallSettings(concurrency=limits))
 
 
 def sync_toolkit(folder: Path, handler: Any, limits: Concurrency | None = None) -> AcmeToolkit:
@@ -207,7 +207,9 @@ def test_a_handler_that_calls_its_own_toolkit_does_not_wait_for_itself(tmp_path:
         return {"text": args.text}
 
     for limits in (Concurrency(threads=1), Concurrency(calls=1), Concurrency(by_tool={"shout": 1})):
-        context_ = ToolkitContext(tmp_path, SecurityPolicy(default="allow"), concurrency=limits, deadline=WATCHDOG)
+        context_ = ToolkitContext(
+            tmp_path, SecurityPolicy(default="allow"), calls=CallSettings(concurrency=limits, deadline=WATCHDOG)
+        )
         with create_agent_toolkit(context_, packs=[Pack({"shout": shout})]) as toolkit:
             assert toolkit.invoke("shout", {"text": "x", "times": 3}).content.text == "x"
 

@@ -18,6 +18,7 @@ from toolkit import (
     DynamicContext,
     DynamicPolicy,
     DynamicRule,
+    FileSettings,
     Preview,
     SandboxViolation,
     ToolCall,
@@ -210,7 +211,7 @@ def test_writing_what_runs_later_asks_first(
     words = value(make_door(), name, **arguments)
 
     assert words.startswith(f"TOOL_NOT_ALLOWED: '{name}' is not allowed: ")
-    assert "can run code for the user later" in words and "ToolkitContext(ask_before_writing=[...])" in words
+    assert "can run code for the user later" in words and "FileSettings(ask_before_writing=[...])" in words
     assert words.endswith("and no approver is configured: ask the user, or configure an approver")
     assert value(make_door(approver=Person(Deny("no"))), name, **arguments).endswith("was not approved: no")
     assert files(settings) == before
@@ -226,7 +227,7 @@ def test_a_context_may_ask_about_other_files(
 ) -> None:
     """The control."""
     before = files(settings)
-    value(make_door(ask_before_writing=["ci/**"]), name, **arguments)
+    value(make_door(files=FileSettings(ask_before_writing=["ci/**"])), name, **arguments)
     assert files(settings) != before
 
 
@@ -259,7 +260,7 @@ def test_the_log_has_the_pattern_and_not_the_path(make_door: MakeDoor, root: Pat
 
 
 def test_its_own_list_is_asked_about(make_door: MakeDoor, root: Path) -> None:
-    door = make_door(ask_before_writing=["ci/**"])
+    door = make_door(files=FileSettings(ask_before_writing=["ci/**"]))
     assert "can run code" in value(door, "write_file", path="ci/run", content="x")
     assert "created" in value(door, "write_file", path=".envrc", content="x")
 
@@ -294,11 +295,11 @@ def test_a_tool_that_declares_no_paths_cannot_write_it(make_door: MakeDoor, root
     door = make_door(packs=PACKS, approver=Person(APPROVE))
     assert "needs approval: a file like this can run code for the user later" in value(door, "stash", path="late")
     assert value(door, "stash", path="app/x") == "done"
-    assert value(make_door(packs=PACKS, ask_before_writing=()), "stash", path="late") == "done"
+    assert value(make_door(packs=PACKS, files=FileSettings(ask_before_writing=())), "stash", path="late") == "done"
 
 
 def test_the_offered_tools_stay_the_same(make_door: MakeDoor) -> None:
-    door, control = make_door(), make_door(ask_before_writing=())
+    door, control = make_door(), make_door(files=FileSettings(ask_before_writing=()))
     assert door.get_allowed_tools() == control.get_allowed_tools()
 
 
@@ -307,5 +308,5 @@ def test_only_tools_that_write_are_looked_at(make_door: MakeDoor, root: Path) ->
     for name in ("read_file", "grep", "glob", "list", "tree", "done", "exec_command"):
         assert core.resolve(name).always is not None, name
     assert core.resolve("write_file").always is None
-    assert make_door(ask_before_writing=()).toolkit._core.resolve("write_file").always is not None
+    assert make_door(files=FileSettings(ask_before_writing=())).toolkit._core.resolve("write_file").always is not None
     assert core.context.ask_before_writing == RUNS_LATER

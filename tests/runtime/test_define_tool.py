@@ -35,8 +35,8 @@ from toolkit import (
     define_tool,
     tool,
 )
-from toolkit.runtime import CodeTool
 from toolkit.runtime.functions import parameters_in
+from toolkit.runtime.packs import CodeTool
 
 Run = Callable[..., ToolResult]
 

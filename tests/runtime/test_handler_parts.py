@@ -14,7 +14,7 @@ from acme.generated import Rule, SecurityPolicy
 from tests.runtime.conftest import Door, MakeDoor
 from toolkit import Pack, ToolContext, ToolNotAllowed
 from toolkit.builtin import BUILTIN
-from toolkit.runtime import HandlerParts
+from toolkit.runtime.packs import HandlerParts
 
 MODULE = """
 from toolkit import Preview

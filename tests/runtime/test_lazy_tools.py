@@ -16,7 +16,6 @@ from toolkit import (
     DynamicContext,
     DynamicPolicy,
     FunctionTool,
-    LazyTool,
     Permissions,
     SetupError,
     ToolCall,
@@ -26,6 +25,7 @@ from toolkit import (
     create_async_agent_toolkit,
     define_tool,
 )
+from toolkit.runtime.functions import LazyTool
 
 AT_ONCE = 8
 

@@ -77,7 +77,7 @@ def test_a_handler_knows_whether_anybody_listens(make_door: MakeDoor) -> None:
     watched: list[bool] = []
 
     def note(args: Any, ctx: ToolContext) -> Any:
-        watched.append(ctx.watched)
+        watched.append(ctx._watched)
         return {"sum": 0}
 
     door = make_door(packs=[Pack({"add": note})])

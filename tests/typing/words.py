@@ -15,20 +15,20 @@ BIN = Path(sys.executable).parent
 FILE = "mistakes.py"
 
 MISTAKES = {
-    "A tool that does not exist": 'toolkit.invoke("read_flie", {"path": "x"})',
-    "A key that does not exist": 'toolkit.invoke("read_file", {"paht": "x"})',
-    "A missing key": 'toolkit.invoke("read_file", {}).content.size',
-    "A value of another type": 'toolkit.invoke("read_file", {"path": 1})',
-    "An attribute that the output lacks": 'toolkit.invoke("read_file", {"path": "x"}).content.lines',
+    "A tool that does not exist": 'tk.invoke("read_flie", {"path": "x"})',
+    "A key that does not exist": 'tk.invoke("read_file", {"paht": "x"})',
+    "A missing key": 'tk.invoke("read_file", {}).content.size',
+    "A value of another type": 'tk.invoke("read_file", {"path": 1})',
+    "An attribute that the output lacks": 'tk.invoke("read_file", {"path": "x"}).content.lines',
     "A policy for a tool that does not exist": 'SecurityPolicy(tools={"read_flie": "allow"})',
-    "A plain variable": 'toolkit.invoke("read_file", plain)',
+    "A plain variable": 'tk.invoke("read_file", plain)',
 }
 """One line of code each. ``plain`` is a variable without a type: ``plain = {"path": "x"}``."""
 
 _HEAD = """from toolkit.generated import SecurityPolicy, Toolkit
 
 
-def wrong(toolkit: Toolkit) -> None:
+def wrong(tk: Toolkit) -> None:
     plain = {"path": "x"}
 """
 _FIRST_LINE = _HEAD.count("\n") + 1
@@ -131,7 +131,7 @@ prints all overloads.
 
 A call of `invoke` that fits no tool is two lines under mypy: the name is not a `ToolThatTakesTheseArgs`, and the
 arguments are not `ArgsOfTheNamedTool`. Compare the
-name with the tools, and the keys with the tool's `Args` type (`ReadFileArgs` for `read_file`); `toolkit.tools.read_file(...)`
+name with the tools, and the keys with the tool's `Args` type (`ReadFileArgs` for `read_file`); `tk.tools.read_file(...)`
 takes the same arguments as keywords, and checkers name the wrong one. Pyright names the types that the tool takes, and
 `JsonObjectForUnknownName` if no tool has the name. With the [plugin](mypy.md), mypy names the mistake in one line.
 

@@ -113,5 +113,5 @@ def test_the_package_exports_every_name_of_the_format() -> None:
     import toolkit
     from toolkit import wire
 
-    assert all(getattr(wire, name) is not None for name in vars(wire)["__all__"])
+    assert all(getattr(wire, name) is not None for name in dir(wire) if not name.startswith("_"))
     assert wire.ToolCall is toolkit.ToolCall

@@ -21,13 +21,13 @@ _MAX_DEPTH: Final = 8
 def python_signature(row: Mapping[str, Any]) -> str:
     """
     >>> python_signature({"attribute": "add", "prefix": "Add", "parameters": [{"name": "a", "type": "int", "default": "1"}]})
-    'toolkit.tools.add(*, a: int = 1) -> AddOutput'
+    'tk.tools.add(*, a: int = 1) -> AddOutput'
     """
     parameters = [_parameter(one) for one in row["parameters"]]
     parameters = ["*", *parameters] if parameters else []
     own = row.get("ownOutput")
     returns = own["type"] if own else f"{row['prefix']}Output"
-    return _call(f"toolkit.tools.{row['attribute']}", parameters, f" -> {returns}")
+    return _call(f"tk.tools.{row['attribute']}", parameters, f" -> {returns}")
 
 
 def example_call(row: Mapping[str, Any]) -> str:
@@ -35,7 +35,7 @@ def example_call(row: Mapping[str, Any]) -> str:
     values = example_arguments(row)
     names = {one["wire"]: one["name"] for one in row["parameters"]}
     given = [f"{names[wire]}={value!r}" for wire, value in values.items() if wire in names]
-    return _call(f"toolkit.tools.{row['attribute']}", given, "")
+    return _call(f"tk.tools.{row['attribute']}", given, "")
 
 
 def example_arguments(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,11 +16,4 @@ if TYPE_CHECKING:
 else:
     from toolkit.lazy_exports import lazy_exports
 
-    __all__, __getattr__, __dir__ = lazy_exports(
-        __name__,
-        {
-            ".fleet": "Fleet",
-            ".messages": "CallEnded FleetCall FleetRun OnItemProgress RunFinished",
-            ".setup": "WorkspaceSetup",
-        },
-    )
+    __getattr__, __dir__ = lazy_exports()

@@ -44,6 +44,7 @@ class WorkspaceSetup:
 def make_builtin_toolkit(setup: object) -> Runner:
     """The toolkit of a ``WorkspaceSetup``."""
     from toolkit.generated import ToolkitContext, create_agent_toolkit
+    from toolkit.runtime.context import CallSettings
 
     if not isinstance(setup, WorkspaceSetup):
         raise SetupError(
@@ -56,7 +57,7 @@ def make_builtin_toolkit(setup: object) -> Runner:
         permissions=setup.permissions,
         mode=setup.mode,
         sandbox=setup.sandbox,
-        concurrency=setup.concurrency,
+        calls=None if setup.concurrency is None else CallSettings(concurrency=setup.concurrency),
         state_dir=setup.state_dir,
         audit=setup.audit,
     )

@@ -185,8 +185,8 @@ def is_repeatable(toolkit: Runner, name: str) -> bool:
     permissions count, which the project has chosen.
 
     >>> from toolkit import SecurityPolicy, ToolkitContext, create_agent_toolkit
-    >>> with create_agent_toolkit(ToolkitContext(".", SecurityPolicy())) as toolkit:
-    ...     [is_repeatable(toolkit, name) for name in ("read_file", "write_file", "apply_patch", "bash", "no_such_tool")]
+    >>> with create_agent_toolkit(ToolkitContext(".", SecurityPolicy())) as tk:
+    ...     [is_repeatable(tk, name) for name in ("read_file", "write_file", "apply_patch", "bash", "no_such_tool")]
     [True, True, False, False, False]
     """
     catalog = core_of(toolkit).catalog

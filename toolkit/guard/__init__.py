@@ -61,24 +61,4 @@ if TYPE_CHECKING:
 else:
     from toolkit.lazy_exports import lazy_exports
 
-    __all__, __getattr__, __dir__ = lazy_exports(
-        __name__,
-        {
-            ".files.handles": "DirEntry EntryNames FileInfo OpenFile SandboxDir",
-            ".files.path": "SandboxPath display",
-            ".files.resolve": "ResolverName has_openat2",
-            ".files.protect": "RUNS_LATER",
-            ".files.sandbox_fs": "SandboxFS",
-            ".files.write": "Drop FileChange Put Fingerprint WrittenFile",
-            ".files.transaction": "Recovery",
-            ".git": "GitChange GitGuard GitStatus",
-            ".network.hosts": "AddressRules Host HostPattern Network Url",
-            ".network.guard": "Response NetGuard ServiceGuard",
-            ".permission": """ALL_PERMISSIONS PERMISSIONS Carrier CarrierChoice CommandLimits CommandNetwork EndedBy
-                GitMode Mode Permission Permissions SandboxChoice""",
-            ".policy.rule": "HINTS Hint Decision Rule",
-            ".policy.policy": "SecurityPolicy Verdict",
-            ".policy.preview": "Preview",
-            ".process.guard": "ProcessGuard ProcessResult LongProcess",
-        },
-    )
+    __getattr__, __dir__ = lazy_exports()

@@ -19,13 +19,4 @@ if TYPE_CHECKING:
 else:
     from toolkit.lazy_exports import lazy_exports
 
-    __all__, __getattr__, __dir__ = lazy_exports(
-        __name__,
-        {
-            ".async_": "run_async stream_run_async",
-            ".driver": "AsyncDriver AsyncStreamingDriver Driver StreamingDriver",
-            ".state": "CallAnswered RunEnded RunEvent RunLimits",
-            ".sync": "run stream_run",
-            "toolkit.wire.query": "Conversation",
-        },
-    )
+    __getattr__, __dir__ = lazy_exports()

@@ -72,8 +72,8 @@ def run(
     ...     def query(self, prompt: object, options: QueryOptions) -> QueryResult:
     ...         return self.answers.pop(0)
     >>> policy = SecurityPolicy(default="deny", tools={"done": "allow"})
-    >>> with create_agent_toolkit(ToolkitContext(workspace=".", policy=policy)) as toolkit:
-    ...     conversation = run(ScriptedDriver(), toolkit, "Fix the bug.")
+    >>> with create_agent_toolkit(ToolkitContext(workspace=".", policy=policy)) as tk:
+    ...     conversation = run(ScriptedDriver(), tk, "Fix the bug.")
     >>> conversation.answer, conversation.ended_by, conversation.turns
     ('It is fixed.', 'done', 1)
 

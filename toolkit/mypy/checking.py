@@ -302,7 +302,7 @@ def _is_list(kind: Instance) -> bool:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Calls with keywords: `toolkit.tools.<name>(...)`, the input models, `bind(...)` and the policy's classes.
+# Calls with keywords: `tk.tools.<name>(...)`, the input models, `bind(...)` and the policy's classes.
 
 _CALL_TOOL = ("toolkit.runtime.sync.CallTool", "toolkit.runtime.async_.CallToolAsync")
 
@@ -323,7 +323,7 @@ def has_tools_as_methods(info: TypeInfo) -> bool:
 
 
 def signature_of_method(ctx: MethodSigContext) -> FunctionLike:
-    """`toolkit.tools.read_file(path="x")`."""
+    """`tk.tools.read_file(path="x")`."""
     return _check(ctx, str(ctx.default_signature.name).partition(" of ")[0])
 
 

@@ -1,4 +1,4 @@
-"""`toolkit.invoke(name, args)`: one tool is looked up in the table of signatures, instead of an overload for each."""
+"""`tk.invoke(name, args)`: one tool is looked up in the table of signatures, instead of an overload for each."""
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from toolkit.packs.functions import FunctionTools as FunctionTools
     from toolkit.packs.mcp.connection import McpClient as McpClient
     from toolkit.packs.mcp.connection import McpPrompt as McpPrompt
     from toolkit.packs.mcp.connection import McpPromptArgument as McpPromptArgument
@@ -26,14 +25,4 @@ if TYPE_CHECKING:
 else:
     from toolkit.lazy_exports import lazy_exports
 
-    __all__, __getattr__, __dir__ = lazy_exports(
-        __name__,
-        {
-            ".functions": "FunctionTools",
-            ".mcp.connection": "McpClient McpPrompt McpPromptArgument McpResource McpResourceTemplate",
-            ".mcp.pack": "McpPack McpTool mcp_pack",
-            ".mcp.server": "McpOAuth McpServer",
-            ".openapi": "ApiOperation ApiService api_pack ApiBody ApiParameter",
-            "toolkit.runtime.context": "ElicitRequest McpCallbacks SampleAnswer SampleRequest",
-        },
-    )
+    __getattr__, __dir__ = lazy_exports()

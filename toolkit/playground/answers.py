@@ -73,7 +73,7 @@ def _decide_by_name(core: Core, info: ToolInfo) -> tuple[str, str]:
     refusal = why_not_offered(core, info)
     if refusal is not None:
         return "deny", refusal
-    verdict = core.policy.admit(info.name, info.required)
+    verdict = core.policy._admit(info.name, info.required)
     if verdict is None:
         return "depends", "the decision depends on what the call touches"
     return verdict.decision, verdict.because
@@ -140,16 +140,16 @@ def python_line(row: Mapping[str, Any], arguments: Mapping[str, Any]) -> str:
 
     >>> row = {"name": "read_file", "attribute": "read_file", "parameters": [{"wire": "path", "name": "path"}]}
     >>> python_line(row, {"path": "README.md"})
-    "toolkit.tools.read_file(path='README.md')"
+    "tk.tools.read_file(path='README.md')"
     >>> python_line(row, {"no such": 1})
-    "toolkit.invoke('read_file', {'no such': 1})"
+    "tk.invoke('read_file', {'no such': 1})"
     """
     names = {one["wire"]: one["name"] for one in row.get("parameters", ())}
     if "parameters" not in row or not names.keys() >= arguments.keys():
         # A code-first tool has no method, and further properties have no parameter.
-        return f"toolkit.invoke({row['name']!r}, {_literal(arguments)})"
+        return f"tk.invoke({row['name']!r}, {_literal(arguments)})"
     given = [f"{names[wire]}={_literal(value)}" for wire, value in arguments.items()]
-    function = f"toolkit.tools.{row['attribute']}"
+    function = f"tk.tools.{row['attribute']}"
     line = f"{function}({', '.join(given)})"
     if len(line) <= _WIDTH:
         return line

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 # A call that waits for an approval without anybody waiting: put away as JSON, resumed later, elsewhere, once.
 #
 # The approver returns ``Suspend()``; the call ends with ``ApprovalPending``, whose ``suspended`` is the call. Whoever
-# has an answer gives both to ``toolkit.resume(...)``, in any process that has the same tools, an equal workspace and
+# has an answer gives both to ``tk.resume(...)``, in any process that has the same tools, an equal workspace and
 # the same store of approvals.
 #
 # Promise: what is resumed is what was shown. The store, not the JSON, holds the digest of the tool, its arguments, what the
@@ -235,6 +235,7 @@ class ApprovalRequest:
 
 
 Approver: TypeAlias = Callable[[ApprovalRequest], Reply | Awaitable[Reply]]
+"""Answers a request, sync or async, with ``Approve``, ``Deny``, ``Edit``, ``Respond`` or ``Suspend``."""
 
 
 def request_approval(

@@ -1,4 +1,8 @@
-"""What a toolkit is built from: the workspace, the policy, and what its tools may do there."""
+"""What a toolkit is built from: the workspace, the policy, and what its tools may do there.
+
+First come the groups of settings and the ``ToolkitContext`` that holds them; then the same for tools whose names are known
+only at run time, the profiles of generated packages, the functions that answer MCP servers, and tracing.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar, cast, get_args
 
 from toolkit.errors import SetupError
 from toolkit.guard.files.protect import RUNS_LATER, check_patterns
@@ -24,6 +28,7 @@ from toolkit.guard.permission import (
 from toolkit.guard.policy.policy import NarrowedPolicy, SecurityPolicy
 from toolkit.guard.policy.rule import Rule
 from toolkit.runtime.state_directory import StateDirectory
+from toolkit.runtime.surface import OMIT, Omit
 from toolkit.runtime.turns import Concurrency, Turns
 from toolkit.wire.message import TextMessage
 
@@ -32,7 +37,6 @@ if TYPE_CHECKING:
 
     from toolkit.guard.network.hosts import Network
     from toolkit.guard.permission import CommandLimits
-    from toolkit.guard.policy.policy import SecurityPolicy
     from toolkit.inject import DependencyScope, Factory
     from toolkit.runtime.approvals import Approver
     from toolkit.runtime.audit.settings import AuditFile, AuditSink
@@ -42,50 +46,134 @@ if TYPE_CHECKING:
 
 
 NameT = TypeVar("NameT", bound=str)
-WordT = TypeVar("WordT", bound=str)
+GroupT = TypeVar("GroupT")
 
 OutputCheck: TypeAlias = Literal["enforce", "warn", "off"]
 OnResult: TypeAlias = "Callable[[ToolMessage[Any, Any]], None]"
 
+_FIELDS: Final = {"command_network": "network"}
+"""The fields of shorthands that have another name."""
 EMPTY: Final[Mapping[str, Factory]] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileSettings:
+    """Which files tools and commands may read and write: ``ToolkitContext(files=FileSettings(...))``.
+
+    >>> FileSettings(mode="read-only", read_roots=["/usr/share/dict"]).write_roots
+    ()
+
+    :param mode: whether tools and commands may write in the workspace.
+    :param read_roots: other directories that tools may read, by absolute path.
+    :param write_roots: other directories that tools may read and write.
+    :param ask_before_writing: files that a tool may change only after approval, as patterns of deny rules. The default,
+        ``toolkit.guard.RUNS_LATER``, is files that run code for the user later; ``()`` asks about none.
+    """
+
+    mode: Mode = "workspace-write"
+    read_roots: Sequence[str | os.PathLike[str]] = ()
+    write_roots: Sequence[str | os.PathLike[str]] = ()
+    ask_before_writing: Sequence[str] = RUNS_LATER
+
+    def __post_init__(self) -> None:
+        _check_word("mode", self.mode, get_args(Mode))
+        object.__setattr__(self, "read_roots", tuple(map(os.fspath, self.read_roots)))
+        object.__setattr__(self, "write_roots", tuple(map(os.fspath, self.write_roots)))
+        object.__setattr__(self, "ask_before_writing", check_patterns(self.ask_before_writing))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandSettings:
+    """What commands may do: ``ToolkitContext(commands=CommandSettings(...))``.
+
+    >>> CommandSettings(network="guarded", git="read-only").sandbox
+    'auto'
+
+    :param sandbox: the tier that commands need; ``auto`` takes the best of this machine, ``unsafe-none`` means none.
+    :param network: what commands reach: ``none`` (only a loopback of their own), ``guarded`` (what the context's ``network``
+        allows, through a proxy) or ``host`` (everything this machine reaches).
+    :param git: what commands may change in repositories: nothing, ``commit`` (everything but what makes git run
+        programs) or ``write`` (everything). File tools change repositories that are not called ``.git`` only with
+        ``write``, and ``.git`` never.
+    :param limits: the memory, processes and disk space that one command may use; the defaults if not given.
+    """
+
+    sandbox: SandboxChoice = "auto"
+    network: CommandNetwork = "none"
+    git: GitMode = "commit"
+    limits: CommandLimits | None = None
+
+    def __post_init__(self) -> None:
+        _check_word("sandbox", self.sandbox, get_args(SandboxChoice))
+        _check_word("command_network", self.network, get_args(CommandNetwork))
+        _check_word("git", self.git, get_args(GitMode))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallSettings:
+    """How calls are checked, how long they may take, and how many run at once: ``ToolkitContext(calls=CallSettings(...))``.
+
+    >>> CallSettings(deadline=30, concurrency=Concurrency(calls=8)).output_check
+    'enforce'
+
+    :param coerce: repair common mistakes of models in arguments, and report it in the message's metadata.
+    :param output_check: whether an output that its schema refuses is an error, a warning in the log, or not checked.
+    :param deadline: how many seconds one call may take, with everything it waits for: an approval, a turn, a thread.
+    :param concurrency: how many calls may run and wait at the same time; the defaults if not given.
+    """
+
+    coerce: bool = False
+    output_check: OutputCheck = "enforce"
+    deadline: float | None = None
+    concurrency: Concurrency | None = None
+
+    def __post_init__(self) -> None:
+        _check_word("output_check", self.output_check, get_args(OutputCheck))
+        check_deadline(self.deadline)
+        if not isinstance(self.concurrency, Concurrency | None):
+            raise SetupError(f"concurrency must be Concurrency(...), not {type(self.concurrency).__name__}")
 
 
 class ToolkitContext(Generic[NameT]):
     """Where tools work and what they may do. Generated packages export it with their own tool names filled in.
 
+    Settings come in groups: ``files``, ``commands``, ``network``, ``calls``, ``programs``, ``mcp`` and ``tracing``. For the
+    most common ones there is a shorthand: ``ToolkitContext(".", policy, mode="read-only")`` means
+    ``ToolkitContext(".", policy, files=FileSettings(mode="read-only"))``. A group and one of its shorthands together are an
+    error.
+
     :param workspace: the directory that is the root of every file tool.
     :param policy: which tools may be called.
-    :param sandbox: the tier that commands need; ``auto`` takes the best of this machine, ``unsafe-none`` means none.
-    :param mode: whether tools and commands may write in the workspace.
-    :param read_roots: other directories that tools may read, by absolute path.
-    :param write_roots: other directories that tools may read and write.
-    :param network: which hosts and addresses may be reached.
-    :param command_network: what commands reach: ``none`` (only a loopback of their own), ``guarded`` (what ``network``
-        allows, through a proxy) or ``host`` (everything this machine reaches).
-    :param git: what commands may change in repositories: nothing, ``commit`` (everything but what makes git run
-        programs) or ``write`` (everything). File tools change repositories that are not called ``.git`` only with
-        ``write``, and ``.git`` never.
-    :param limits: the memory, processes and disk space that one command may use.
-    :param ask_before_writing: files that a tool may change only after approval, as patterns of deny rules. The default,
-        ``toolkit.guard.RUNS_LATER``, is files that run code for the user later; ``()`` asks about none.
+    :param permissions: what tools may be granted; a tool that needs more is refused.
     :param approver: asked about calls for which the policy says ``ask``; without one they are refused. A sync one is
         asked about one call at a time; an async one may be asked about several at once.
-    :param permissions: what tools may be granted; a tool that needs more is refused.
-    :param programs: what programs of ``run_program`` may import and use; the defaults if not given.
-    :param coerce: repair common mistakes of models in arguments, and report it in the message's metadata.
-    :param output_check: whether an output that its schema refuses is an error, a warning in the log, or not checked.
-    :param deadline: how many seconds one call may take, with everything it waits for: an approval, a turn, a thread.
-    :param concurrency: how many calls may run and wait at the same time; the defaults if not given.
     :param overrides: dependency id -> factory that replaces its own.
-    :param state_dir: a private directory outside the workspace for what outlives a call: kept outputs, todos, the
-        journal of patches. The default is ``typed-toolkit`` below the user's state directory.
+    :param files: which files tools and commands may read and write.
+    :param commands: what commands may do: their sandbox, network, limits, and what they may change in repositories.
+    :param network: which hosts and addresses may be reached.
+    :param calls: how calls are checked, how long they may take, and how many run at once.
+    :param programs: what programs of ``run_program`` may import and use; the defaults if not given.
     :param mcp: functions that answer MCP servers which ask the person or a model, or need a login; without them servers
         are refused.
+    :param tracing: whether calls and runs are OpenTelemetry spans: True for the global provider, or ``Tracing(...)``.
     :param audit: where every call is recorded: the path of a file outside the workspace, ``AuditFile(...)``, or an
         ``AuditSink`` of your own; None means no log.
-    :param tracing: whether calls and runs are OpenTelemetry spans: True for the global provider, or ``Tracing(...)``.
+    :param state_dir: a private directory outside the workspace for what outlives a call: kept outputs, todos, the
+        journal of patches. The default is ``typed-toolkit`` below the user's state directory.
+    :param session_id: names the conversation in the audit log, in spans and for stores; a random one if not given.
+    :param message_id: names the message that the calls belong to.
+    :param agent: names the agent that makes the calls.
     :param on_progress: receives the progress events of running tools.
     :param on_result: receives the message of every successful call.
+    :param mode: shorthand of ``files``.
+    :param read_roots: shorthand of ``files``.
+    :param write_roots: shorthand of ``files``.
+    :param sandbox: shorthand of ``commands``.
+    :param command_network: shorthand of ``commands``, where it is called ``network``.
+    :param git: shorthand of ``commands``.
+    :param coerce: shorthand of ``calls``.
+    :param output_check: shorthand of ``calls``.
+    :param deadline: shorthand of ``calls``.
     """
 
     __slots__ = (
@@ -95,11 +183,11 @@ class ToolkitContext(Generic[NameT]):
         "ask_before_writing",
         "audit",
         "coerce",
+        "command_limits",
         "command_network",
         "concurrency",
         "deadline",
         "git",
-        "limits",
         "mcp",
         "message_id",
         "mode",
@@ -129,32 +217,31 @@ class ToolkitContext(Generic[NameT]):
         permissions: Collection[Permission] = ALL_PERMISSIONS,
         approver: Approver | None = None,
         overrides: Mapping[str, Factory] = EMPTY,
-        sandbox: SandboxChoice = "auto",
-        mode: Mode = "workspace-write",
-        read_roots: Sequence[str | os.PathLike[str]] = (),
-        write_roots: Sequence[str | os.PathLike[str]] = (),
-        ask_before_writing: Sequence[str] = RUNS_LATER,
+        files: FileSettings | None = None,
+        commands: CommandSettings | None = None,
         network: Network | None = None,
-        command_network: CommandNetwork = "none",
-        git: GitMode = "commit",
-        limits: CommandLimits | None = None,
-        mcp: McpCallbacks | None = None,
+        calls: CallSettings | None = None,
         programs: ProgramSettings | None = None,
-        coerce: bool = False,
-        output_check: OutputCheck = "enforce",
-        deadline: float | None = None,
-        concurrency: Concurrency | None = None,
+        mcp: McpCallbacks | None = None,
+        tracing: bool | Tracing = False,
+        audit: str | os.PathLike[str] | AuditFile | AuditSink | None = None,
+        state_dir: str | os.PathLike[str] | None = None,
         session_id: str | None = None,
         message_id: str | None = None,
         agent: str = "main",
-        state_dir: str | os.PathLike[str] | None = None,
-        audit: str | os.PathLike[str] | AuditFile | AuditSink | None = None,
-        tracing: bool | Tracing = False,
         on_progress: OnProgress | None = None,
         on_result: OnResult | None = None,
+        mode: Mode | Omit = OMIT,
+        read_roots: Sequence[str | os.PathLike[str]] | Omit = OMIT,
+        write_roots: Sequence[str | os.PathLike[str]] | Omit = OMIT,
+        sandbox: SandboxChoice | Omit = OMIT,
+        command_network: CommandNetwork | Omit = OMIT,
+        git: GitMode | Omit = OMIT,
+        coerce: bool | Omit = OMIT,
+        output_check: OutputCheck | Omit = OMIT,
+        deadline: float | Omit | None = OMIT,
     ) -> None:
         check_permissions(permissions)
-        check_deadline(deadline)
         if not isinstance(workspace, str | os.PathLike):
             raise SetupError(f"a workspace is given by its path, not by {type(workspace).__name__}")
         if not isinstance(policy, SecurityPolicy):
@@ -165,29 +252,34 @@ class ToolkitContext(Generic[NameT]):
         self.approver: Final = approver
         # Shared with the contexts of subagents. An approver may itself call tools that need an approval.
         self.turn_to_ask: Final = Turns(1, sys.maxsize, "approvals")
-        self.sandbox: Final = _one_of("sandbox", sandbox, get_args(SandboxChoice))
-        self.mode: Final = _one_of("mode", mode, get_args(Mode))
-        self.read_roots: Final = tuple(os.fspath(root) for root in read_roots)
-        self.write_roots: Final = tuple(os.fspath(root) for root in write_roots)
-        self.ask_before_writing: Final = check_patterns(ask_before_writing)
+        self.overrides: Final[Mapping[str, Factory]] = dict(overrides)
+        file = _one_group("files", FileSettings, files, mode=mode, read_roots=read_roots, write_roots=write_roots)
+        self.mode: Final = file.mode
+        self.read_roots: Final = cast("tuple[str, ...]", file.read_roots)
+        self.write_roots: Final = cast("tuple[str, ...]", file.write_roots)
+        self.ask_before_writing: Final = cast("tuple[str, ...]", file.ask_before_writing)
+        command = _one_group(
+            "commands", CommandSettings, commands, sandbox=sandbox, command_network=command_network, git=git
+        )
+        self.sandbox: Final = command.sandbox
+        self.command_network: Final = command.network
+        self.git: Final = command.git
+        self.command_limits: Final = command.limits
         self.network: Final = network
-        self.command_network: Final = _one_of("command_network", command_network, get_args(CommandNetwork))
-        self.git: Final = _one_of("git", git, get_args(GitMode))
-        self.limits: Final = limits
-        self.mcp: Final = mcp
+        call = _one_group("calls", CallSettings, calls, coerce=coerce, output_check=output_check, deadline=deadline)
+        self.coerce: Final = call.coerce
+        self.output_check: Final = call.output_check
+        self.deadline: Final = call.deadline
+        self.concurrency: Final = call.concurrency or Concurrency()
         self.programs: Final = programs
-        self.coerce: Final = coerce
-        self.output_check: Final = _one_of("output_check", output_check, get_args(OutputCheck))
-        self.deadline: Final = deadline
-        self.concurrency: Final = Concurrency() if concurrency is None else concurrency
+        self.mcp: Final = mcp
+        self.tracing: Final = _read_tracing(tracing)
+        self.audit: Final = None if audit is None else _read_audit(audit)
+        roots = (self.workspace, *self.read_roots, *self.write_roots)
+        self.state: Final = StateDirectory(None if state_dir is None else os.fspath(state_dir), roots)
         self.session_id: Final = os.urandom(16).hex() if session_id is None else session_id
         self.message_id: Final = message_id
         self.agent: Final = agent
-        self.overrides: Final[Mapping[str, Factory]] = dict(overrides)
-        roots = (self.workspace, *self.read_roots, *self.write_roots)
-        self.state: Final = StateDirectory(None if state_dir is None else os.fspath(state_dir), roots)
-        self.audit: Final = None if audit is None else _read_audit(audit)
-        self.tracing: Final = _read_tracing(tracing)
         self.on_progress: Final = on_progress
         self.on_result: Final = on_result
         # The lazy tools that were made for this context; they live as long as it does.
@@ -237,10 +329,23 @@ def _read_tracing(given: bool | Tracing) -> Tracing | None:
     return read_tracing(given)
 
 
-def _one_of(what: str, word: WordT, words: tuple[str, ...]) -> WordT:
+def _one_group(name: str, kind: type[GroupT], group: GroupT | None, **shorthands: object) -> GroupT:
+    """The group of settings, from itself or from its shorthands."""
+    given = {word: value for word, value in shorthands.items() if value is not OMIT}
+    if group is None:
+        return kind(**{_FIELDS.get(word, word): value for word, value in given.items()})
+    if given:
+        word, value = next(iter(given.items()))
+        written = f"{name}={kind.__name__}({_FIELDS.get(word, word)}={value!r}, ...)"
+        raise SetupError(f"{name}= and its shorthand {word}= are both given; write {written} without the shorthand")
+    if type(group) is not kind:
+        raise SetupError(f"{name} must be {kind.__name__}(...), not {type(group).__name__}")
+    return group
+
+
+def _check_word(what: str, word: str, words: tuple[str, ...]) -> None:
     if word not in words:
         raise SetupError(f"{what} must be one of {', '.join(words)}, not {word!r}")
-    return word
 
 
 def check_permissions(permissions: Collection[str]) -> None:
@@ -260,10 +365,8 @@ def check_deadline(deadline: float | None) -> None:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Policy and context for tools whose names are known only at run time, such as code-first tools.
-#
-# The ``SecurityPolicy`` of a generated package accepts only its own tool names, so that a typo is a type error. These accept
-# any text; an unknown name is an error when the toolkit is built.
+# Tools whose names are known only at run time. In the types of a generated package an unknown name is a type error; here it
+# is an error when the toolkit is built.
 
 DynamicRule: TypeAlias = Rule[str]
 DynamicPolicy: TypeAlias = SecurityPolicy[str]
@@ -271,7 +374,7 @@ DynamicContext: TypeAlias = ToolkitContext[str]
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# A profile: the tools that a part of a program may ever call, fixed when its package was generated.
+# Profiles: the tools that a part of a program may ever call, fixed when its package was generated.
 
 NamesT = TypeVar("NamesT", bound=tuple[str, ...])
 
@@ -290,9 +393,8 @@ class Profile(Generic[NamesT]):
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# What MCP servers may ask for while a call runs, and the functions of yours that answer.
-#
-# Without a function the server is told that nobody answers, in a sentence it can pass on to the model.
+# What MCP servers may ask for while a call runs. Without a function that answers, the server is told so, in a sentence that
+# the model may read.
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,7 +467,7 @@ class McpCallbacks:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# How a toolkit is traced; opentelemetry is imported when a toolkit that is traced is built.
+# Tracing. OpenTelemetry is imported only when a traced toolkit is built.
 
 _SCOPE: Final = "toolkit"
 _SCHEMA: Final = "https://opentelemetry.io/schemas/1.41.0"

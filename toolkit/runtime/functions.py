@@ -67,7 +67,7 @@ from toolkit.runtime.arguments import Reader
 from toolkit.runtime.catalog import Tool, ToolInfo
 from toolkit.runtime.context import ToolkitContext
 from toolkit.runtime.output import MessageForm, Reported, ToolMessage
-from toolkit.runtime.packs import HandlerParts, Pack
+from toolkit.runtime.packs import CodeTool, HandlerParts
 from toolkit.runtime.tool_context import ToolContext
 from toolkit.runtime.touches import RESOURCE_KINDS
 from toolkit.runtime.workers import is_async
@@ -657,7 +657,7 @@ PreviewOf: TypeAlias = Callable[[Any, ToolContext], Preview]
 """Returns what a call would touch; its first parameter has the arguments as attributes."""
 
 
-class FunctionTool(Generic[P, R]):
+class FunctionTool(CodeTool, Generic[P, R]):
     """A tool made from a function. Calling it calls the function, with the function's own types."""
 
     def __init__(
@@ -681,16 +681,15 @@ class FunctionTool(Generic[P, R]):
             local_names = {**function.local_names, **(local_names or {})}
             function = function.function
         self.function: Final[Callable[P, R]] = function
-        self.name: Final = check_name(name, function)
+        self.name = check_name(name, function)
         self.title: Final = title
-        self.permissions: Final = Permissions.normalize(permissions)
+        self.permissions = Permissions.normalize(permissions)
         self.blocking: Final = blocking
         self.preview: Final = preview
         self.text: Final = text
         self.local_names: Final[Mapping[str, object]] = dict(local_names or {})
         """What its annotations mean in the function or class around it."""
-        self.long_description: Final[str | None] = None
-        """A longer text for the model, from a file; a toolkit fills in the workspace."""
+        self.long_description = None
         docstring = plain_function(function).__doc__
         self.description: Final = description_in(docstring) if description is None else description
         self._input = input
@@ -724,33 +723,12 @@ class FunctionTool(Generic[P, R]):
         plain = plain_function(self.function)
         return f"{plain.__module__}:{plain.__qualname__}"
 
-    def execute_raw(self, text: str, ctx: ToolContext) -> ToolResult:
-        """Runs the tool with argument text a model wrote, as the toolkit behind ``ctx`` would; never raises.
-
-        Policy, permissions, validation and output check apply as in a call of that toolkit. A failure becomes
-        ``kind="error"`` with the text ``CODE: message``. An async function is awaited in the toolkit's loop.
-        With a ``ToolContext.standalone(...)``, a tool that is set up wrongly (an annotation that cannot be read, a parameter
-        that cannot be injected) raises ``SetupError``, and the result says which permission a handler lacks.
-        """
-        from toolkit.runtime.registry import execute
-
-        return execute(self, text, ctx)
-
-    async def execute_raw_async(self, text: str, ctx: ToolContext) -> ToolResult:
-        """The same, awaited. Only the task's own cancellation is raised."""
-        from toolkit.runtime.registry import execute_async
-
-        return await execute_async(self, text, ctx)
-
     @property
     def parallel(self) -> bool:
         """Whether it may run at the same time as other calls."""
         return set(self.permissions.required) <= {"read"} if self._parallel is None else self._parallel
 
     # -- what the call path needs; found at first use, because types may be defined later in the module -----------------
-
-    def as_pack(self) -> Pack:
-        return Pack(tools=[self])
 
     @cached_property
     def signature(self) -> FunctionSignature:
@@ -1037,7 +1015,7 @@ Wait: TypeAlias = Callable[[Awaitable[Any]], Any]
 _VAR_POSITIONAL, _VAR_KEYWORD = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
 
 
-class LazyTool:
+class LazyTool(CodeTool):
     """A tool of which only the name and the permissions are known until its factory is called.
 
     The factory is called once, or once per ``ToolkitContext`` if it takes one, also when several threads or tasks need the
@@ -1056,9 +1034,9 @@ class LazyTool:
         if inspect.isgeneratorfunction(plain) or inspect.isasyncgenfunction(plain):
             raise SetupError(f"the factory {qualified_name(factory)} is a generator; a factory must return one tool")
         self.factory: Final = factory
-        self.name: Final = check_name(name, factory)
-        self.permissions: Final = Permissions.normalize(permissions)
-        self.long_description: Final = long_description
+        self.name = check_name(name, factory)
+        self.permissions = Permissions.normalize(permissions)
+        self.long_description = long_description
         self.needs_context: Final = _takes_context(factory)
         self._node = self._plan()
         self._for_all = DependencyScope(None)
@@ -1080,9 +1058,6 @@ class LazyTool:
     def definition(self) -> ToolDefinition:
         return self.load().definition
 
-    def as_pack(self) -> Pack:
-        return Pack(tools=[self])
-
     def replace(self, *, permissions: PermissionNeeds | None = None, long_description: str | None = None) -> LazyTool:
         """A copy with other permissions, or another long description."""
         if permissions is None and long_description is None:
@@ -1090,18 +1065,6 @@ class LazyTool:
         needs = self.permissions if permissions is None else permissions
         text = self.long_description if long_description is None else long_description
         return LazyTool(self.factory, name=self.name, permissions=needs, long_description=text)
-
-    def execute_raw(self, text: str, ctx: ToolContext) -> ToolResult:
-        """Makes the tool if necessary and runs it; see ``FunctionTool.execute_raw``."""
-        from toolkit.runtime.registry import execute
-
-        return execute(self, text, ctx)
-
-    async def execute_raw_async(self, text: str, ctx: ToolContext) -> ToolResult:
-        """The same, awaited. Only the task's own cancellation is raised."""
-        from toolkit.runtime.registry import execute_async
-
-        return await execute_async(self, text, ctx)
 
     # -- making it ---------------------------------------------------------------------------------------------------
 

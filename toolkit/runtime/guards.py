@@ -100,7 +100,7 @@ class Guards:
             write_roots=context.write_roots,
             state_dir=context.state.path("homes"),
             git=context.git,
-            limits=context.limits,
+            limits=context.command_limits,
             internet=context.network,
             keep=context.ask_before_writing,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import re
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -31,12 +32,13 @@ from toolkit.runtime.workers import is_async
 if TYPE_CHECKING:
     from types import FrameType
 
-    from toolkit.guard.permission import Permissions
+    from toolkit.guard.permission import Permission, Permissions
     from toolkit.guard.policy.preview import Preview
     from toolkit.runtime.arguments import Reader
     from toolkit.runtime.functions import FunctionOutput, FunctionTool
     from toolkit.runtime.tool_context import ToolContext
     from toolkit.wire.call import JsonObject, ToolResult
+    from toolkit.wire.definition import ToolDefinition
 
 
 InputT = TypeVar("InputT")
@@ -46,19 +48,53 @@ Handler: TypeAlias = Callable[Concatenate[InputT, ToolContext, ...], OutputT | A
 """Runs a tool: takes validated arguments and the context, returns the output; sync or async."""
 
 
-@runtime_checkable
-class CodeTool(Protocol):
-    """A tool made from a function, or by a factory: what ``@tool`` and ``define_tool`` return."""
+class CodeTool(ABC):
+    """What ``@tool`` and ``define_tool`` return: a ``FunctionTool``, or a ``LazyTool`` that a factory makes later."""
+
+    name: str
+    permissions: Permissions
+    long_description: str | None
+    """A longer text for the model, from a file; a toolkit fills in the workspace."""
 
     @property
-    def name(self) -> str: ...
+    @abstractmethod
+    def owner(self) -> str:
+        """Where it comes from: ``module.function``, or ``module.factory``."""
+
     @property
-    def owner(self) -> str: ...
-    @property
-    def permissions(self) -> Permissions: ...
-    def as_pack(self) -> Pack: ...
-    def execute_raw(self, text: str, ctx: ToolContext) -> ToolResult: ...
-    async def execute_raw_async(self, text: str, ctx: ToolContext) -> ToolResult: ...
+    @abstractmethod
+    def definition(self) -> ToolDefinition:
+        """Name, description and schema. A toolkit fills in the workspace of a long description."""
+
+    @abstractmethod
+    def replace(
+        self,
+        *,
+        permissions: Permissions | Iterable[Permission] | None = None,
+        long_description: str | None = None,
+    ) -> CodeTool:
+        """A copy with other permissions, or another long description."""
+
+    def as_pack(self) -> Pack:
+        return Pack(tools=[self])
+
+    def execute_raw(self, text: str, ctx: ToolContext) -> ToolResult:
+        """Runs the tool with argument text a model wrote, as the toolkit behind ``ctx`` would; never raises.
+
+        Policy, permissions, validation and output check apply as in a call of that toolkit. A failure becomes
+        ``kind="error"`` with the text ``CODE: message``. An async function is awaited in the toolkit's loop.
+        With a ``ToolContext.standalone(...)``, a tool that is set up wrongly (an annotation that cannot be read, a parameter
+        that cannot be injected) raises ``SetupError``, and the result says which permission a handler lacks.
+        """
+        from toolkit.runtime.registry import execute
+
+        return execute(self, text, ctx)
+
+    async def execute_raw_async(self, text: str, ctx: ToolContext) -> ToolResult:
+        """The same, awaited. Only the task's own cancellation is raised."""
+        from toolkit.runtime.registry import execute_async
+
+        return await execute_async(self, text, ctx)
 
 
 @runtime_checkable
@@ -398,11 +434,9 @@ def load_pack(source: PackSource | str) -> Pack:
 
 def find_tools(module: object) -> Pack:
     """The code-first tools among the public names of a module, in the order of the module."""
-    from toolkit.runtime.functions import FunctionTool, LazyTool
-
     space = vars(module)
     names: Iterable[str] = space.get("__all__") or [name for name in space if not name.startswith("_")]
-    found = [value for name in names if isinstance(value := space.get(name), FunctionTool | LazyTool)]
+    found = [value for name in names if isinstance(value := space.get(name), CodeTool)]
     if not found:
         raise SetupError(f"the module {space.get('__name__')!r} has no tools: none of its public names is one")
     # A module may hold one tool under two names.

@@ -74,7 +74,7 @@ class StandaloneContext(ToolContext, AsyncCloseable):
             fs = fs.with_consent(consent)
         tool = Tool(ToolInfo(_NAME, "", "", ""), no_reader, no_reader, granted=granted, fs=fs)
         called = call_id if call_id is not None else new_call_id()
-        notify = Runner.over(core)._options.notify
+        notify = Runner._over(core)._options.notify
         self._open(tool, core, called, NEVER if signal is None else CallSignal(signal, None), notify)
 
     # -- what tools reported -------------------------------------------------------------------------------------------
@@ -149,7 +149,7 @@ def execute(tool: CodeTool, arguments: str | Mapping[str, object], ctx: ToolCont
     try:
         call, ready = _make_call(id, tool, arguments), tool
         if isinstance(tool, LazyTool):
-            ready = tool.load(ctx._core.context, Runner.over(ctx._core)._await_in_loop)
+            ready = tool.load(ctx._core.context, Runner._over(ctx._core)._await_in_loop)
         text = call.unread_text
         view, given = _make_view(Runner, ready, ctx), call.arguments if text is None else text
         return view._run(call.name, given, id, is_text=text is not None).to_result(id)
@@ -192,7 +192,7 @@ def _make_call(id: str, tool: CodeTool, arguments: str | Mapping[str, object]) -
 def _make_view(kind: type[ViewT], tool: CodeTool, ctx: ToolContext) -> ViewT:
     """A view whose calls share the signal and the listeners of ``ctx``, and have no more than its permissions."""
     assert isinstance(tool, FunctionTool)
-    view = kind.over(ctx._core.with_guest(tool, ctx.granted))
+    view = kind._over(ctx._core.with_guest(tool, ctx.granted))
     # Each call of a standalone context has the whole deadline; a call within a call has what is left of it.
     deadline = ctx._core.context.deadline if isinstance(ctx, StandaloneContext) else ctx.signal.remaining
     view = view._with(Options(deadline, ctx.signal.caller, ctx._notify))
@@ -217,7 +217,6 @@ def new_call_id() -> str:
     return f"call_{secrets.token_hex(8)}"
 
 
-AnyTool: TypeAlias = FunctionTool[..., Any] | LazyTool
 CreateContext: TypeAlias = Callable[[str, str], ToolContext]
 """Makes the context of one call from the tool's name and the call id."""
 OnToolResult: TypeAlias = Callable[[ToolResult], object]
@@ -229,7 +228,7 @@ class ToolRegistry:
     moment."""
 
     def __init__(self) -> None:
-        self._tools: dict[str, AnyTool] = {}
+        self._tools: dict[str, CodeTool] = {}
         self._results: dict[str, ToolResult] = {}
         self._last: ToolResult | None = None
         self._lock = threading.Lock()
@@ -240,7 +239,7 @@ class ToolRegistry:
     # -- registering -------------------------------------------------------------------------------------------------
 
     def register(
-        self, tool: AnyTool, *, permissions: PermissionNeeds | None = None, description_file: str | None = None
+        self, tool: CodeTool, *, permissions: PermissionNeeds | None = None, description_file: str | None = None
     ) -> None:
         """Adds a tool; refuses a name that is taken.
 
@@ -248,7 +247,7 @@ class ToolRegistry:
         :param description_file: a text for the model, in or below the folder of the module that defines the tool;
             ``${workspace}``, ``${directory}`` and ``${cwd}`` in it mean the workspace of the context.
         """
-        if not isinstance(tool, FunctionTool | LazyTool):
+        if not isinstance(tool, CodeTool):
             raise SetupError(f"{type(tool).__name__} is not a tool: make one from it with define_tool(...)")
         text = None if description_file is None else _description(tool, description_file)
         wanted = tool.replace(permissions=permissions, long_description=text)
@@ -267,12 +266,12 @@ class ToolRegistry:
             if self._tools.pop(name, None) is None:
                 raise SetupError(f"no tool named {name!r} is registered")
 
-    def get(self, name: str) -> AnyTool | None:
+    def get(self, name: str) -> CodeTool | None:
         """The tool of that name, with the permissions it was registered with."""
         with self._lock:
             return self._tools.get(name)
 
-    def enabled(self, permissions: Collection[Permission]) -> list[AnyTool]:
+    def enabled(self, permissions: Collection[Permission]) -> list[CodeTool]:
         """The tools that need no other permissions, in the order they were registered."""
         check_permissions(permissions)
         with self._lock:
@@ -348,7 +347,7 @@ class ToolRegistry:
 class RunnableTool:
     """One tool of a registry, ready to run."""
 
-    def __init__(self, definition: ToolDefinition, tool: AnyTool, owner: RunnableTools) -> None:
+    def __init__(self, definition: ToolDefinition, tool: CodeTool, owner: RunnableTools) -> None:
         self.definition: Final = definition
         self.permissions: Final = tool.permissions
         self._tool = tool
@@ -405,7 +404,7 @@ class RunnableTools(Sequence[RunnableTool], AsyncCloseable):
     def __repr__(self) -> str:
         return f"<runnable tools: {', '.join(tool.name for tool in self._all)}>"
 
-    def _run(self, tool: AnyTool, arguments: Mapping[str, object] | str, call_id: str | None) -> ToolResult:
+    def _run(self, tool: CodeTool, arguments: Mapping[str, object] | str, call_id: str | None) -> ToolResult:
         id = call_id if call_id is not None else new_call_id()
         try:
             result = execute(tool, arguments, self._context_of(tool, id))
@@ -413,7 +412,9 @@ class RunnableTools(Sequence[RunnableTool], AsyncCloseable):
             result = path.error_result(error, id, tool.name)
         return self._report(result)
 
-    async def _run_async(self, tool: AnyTool, arguments: Mapping[str, object] | str, call_id: str | None) -> ToolResult:
+    async def _run_async(
+        self, tool: CodeTool, arguments: Mapping[str, object] | str, call_id: str | None
+    ) -> ToolResult:
         id = call_id if call_id is not None else new_call_id()
         try:
             result = await execute_async(tool, arguments, self._context_of(tool, id))
@@ -421,7 +422,7 @@ class RunnableTools(Sequence[RunnableTool], AsyncCloseable):
             result = path.error_result(error, id, tool.name)
         return self._report(result)
 
-    def _context_of(self, tool: AnyTool, call_id: str) -> ToolContext:
+    def _context_of(self, tool: CodeTool, call_id: str) -> ToolContext:
         if self._registry.get(tool.name) is not tool:
             raise ToolNotFound(f"{tool.name!r} has been unregistered", tool_name=tool.name)
         if self._create_context is None:
@@ -445,7 +446,8 @@ class RunnableTools(Sequence[RunnableTool], AsyncCloseable):
         await self._shared.close_async()
 
 
-def _description(tool: AnyTool, name: str) -> str:
+def _description(tool: CodeTool, name: str) -> str:
+    assert isinstance(tool, FunctionTool | LazyTool)
     maker = plain_function(tool.factory if isinstance(tool, LazyTool) else tool.function)
     try:
         source = inspect.getsourcefile(maker)

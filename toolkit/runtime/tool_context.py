@@ -139,7 +139,7 @@ class ToolContext:
         if "execute" not in self.granted:
             return cast("ProcessGuard", self._require_optional("execute"))
         process = self._core.guards.process
-        if self._core.policy.restricts_hosts:
+        if self._core.policy._restricts_hosts:
             process = process.with_judge(self._judge_command_request)
         return process if self.signal is NEVER else process.with_check(self.signal.check)
 
@@ -163,14 +163,14 @@ class ToolContext:
         policy, info = self._core.policy, self._tool.info
         from toolkit.guard.policy.preview import Preview
 
-        verdict = policy.judge(info.name, info.required, Preview(url=url))
+        verdict = policy._judge(info.name, info.required, Preview(url=url))
         if verdict.decision != "allow":
             way_out = "" if verdict.decision == "deny" else "; call the tool with that URL to request approval"
             raise ToolNotAllowed(f"the page redirects to {url}, which is not allowed: {verdict.because}{way_out}")
 
     def _judge_command_request(self, url: str) -> None:
         """Judges a request that a command with the guarded network makes; there is nobody to ask while it runs."""
-        verdict = self._core.policy.judge_command_request(self.tool_name, self.granted, url)
+        verdict = self._core.policy._judge_command_request(self.tool_name, self.granted, url)
         if verdict is not None:
             words = (
                 "is denied"
@@ -206,13 +206,13 @@ class ToolContext:
         return self._core.context.mcp
 
     @property
-    def tool_texts(self) -> ToolTexts:
+    def _tool_texts(self) -> ToolTexts:
         """The tools of this toolkit that the policy may allow, for models: signatures and search."""
         from toolkit.runtime.discovery import ToolTexts
 
         return ToolTexts(self._core)
 
-    def user_records(self, folder: str) -> PrivateRecords:
+    def _user_records(self, folder: str) -> PrivateRecords:
         """Records of this user that outlive every toolkit, such as the tokens of servers. No tool can reach them."""
         from toolkit.runtime.state_directory import PrivateRecords
 
@@ -266,7 +266,7 @@ class ToolContext:
             self._notify(Progress(self.tool_name, self.call_id, title, data))
 
     @property
-    def watched(self) -> bool:
+    def _watched(self) -> bool:
         """Whether anybody listens to ``progress``, so that a tool can skip the work."""
         return self._notify is not None
 

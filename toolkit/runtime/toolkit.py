@@ -100,7 +100,7 @@ def protect_imports(
 def _may_change_files(context: ToolkitContext[Any], policy: SecurityPolicy[Any], tool: ToolInfo) -> bool:
     if _CHANGES_FILES.isdisjoint((*tool.required, *tool.optional)) or not context.permissions.issuperset(tool.required):
         return False
-    verdict = policy.admit(tool.name, tool.required)
+    verdict = policy._admit(tool.name, tool.required)
     return verdict is None or verdict.decision != "deny"
 
 
@@ -126,11 +126,11 @@ def refuse_shown_workspace(
 
 def _is_limited(policy: SecurityPolicy[Any], tool: ToolInfo) -> bool:
     name, permissions = tool.name, tool.required
-    if policy.denied_paths(name, permissions) or policy.ask_rules(name, permissions):
+    if policy._denied_paths(name, permissions) or policy._ask_rules(name, permissions):
         return True
-    verdict = policy.admit(name, permissions)
+    verdict = policy._admit(name, permissions)
     is_offered = verdict is None or verdict.decision != "deny"
-    return is_offered and policy.allowed_places(name, permissions) is not None
+    return is_offered and policy._allowed_places(name, permissions) is not None
 
 
 def _refusal(why: str) -> SetupError:
@@ -271,7 +271,7 @@ class Core:
         kinds = {info.name: _touched_kinds(info, handlers) for info in tools}
         must_be_named = [info.name for info in tools if info.must_be_named]
         explain = _Explain()
-        policy = context.policy.attach(kinds, explain, roots, joined.hints, catalog.package, must_be_named)
+        policy = context.policy._attach(kinds, explain, roots, joined.hints, catalog.package, must_be_named)
         protect_imports(context, policy, catalog, tools)
         refuse_shown_workspace(context, policy, tools)
         _refuse_unknown_limits(context.concurrency, joined.tools)
@@ -392,7 +392,7 @@ class Core:
         )
 
     def _judge(self, tool: Tool, preview: Preview, places: tuple[LocatedPath, ...] | None) -> Verdict:
-        verdict = tool.by_name or self.policy.judge(tool.name, tool.info.required, preview, places)
+        verdict = tool.by_name or self.policy._judge(tool.name, tool.info.required, preview, places)
         return judge_writes(verdict, tool.consent, places or ())
 
     def _approved_arguments(
@@ -413,7 +413,7 @@ class Core:
             args, _ = path.validate(tool, path.as_object(tool, answer.arguments, is_text=False))
             preview = preview_call(tool, args, ToolContext()._open(before_approval(tool), self, request.call_id))
             places = locate_paths(tool.preview_fs, preview)
-            verdict = self.policy.judge(tool.name, tool.info.required, preview, places)
+            verdict = self.policy._judge(tool.name, tool.info.required, preview, places)
             if verdict.decision == "deny":
                 raise path.not_allowed(tool.name, verdict)
             return args, places
@@ -455,7 +455,7 @@ class Core:
         tool = Tool(
             info=info,
             refusal=refusal,
-            by_name=self.policy.admit(name, info.required),
+            by_name=self.policy._admit(name, info.required),
             always=always,
             handler=parts and inject(parts.run, self.planner, self.workers, blocking=info.blocking),
             preview=parts and parts.preview,
@@ -483,7 +483,7 @@ class Core:
         if _FILE_PERMISSIONS.isdisjoint(granted):
             return None, None
         fs = self.guards.fs if "write" in granted else self.guards.fs.for_reading()
-        denied = self.policy.denied_paths(name, required)
+        denied = self.policy._denied_paths(name, required)
         if denied:
             fs = fs.with_deny(denied)
         return fs, find_consent(self.context, self.policy, name, required, granted, kinds)
@@ -504,7 +504,9 @@ class Core:
         """The optional permissions that the context grants, less those that a rule denies or asks about."""
         context = self.context
         return [
-            word for word in info.optional if word in context.permissions and not self.policy.withholds(info.name, word)
+            word
+            for word in info.optional
+            if word in context.permissions and not self.policy._withholds(info.name, word)
         ]
 
     def with_guest(self, tool: FunctionTool[..., Any], granted: frozenset[Permission]) -> Core:
@@ -519,7 +521,7 @@ class Core:
             catalog, handlers = join_packs(Catalog(self.catalog.package, ()), [tool.as_pack()], lambda _: tool)
             _check_injection(handlers, self.planner)
             context = self.context.narrow(granted, session_id=self.context.session_id, agent=self.context.agent)
-            policy = self.policy if is_known else self.policy.for_unlisted_tools()
+            policy = self.policy if is_known else self.policy._for_unlisted_tools()
             audit = self.audit if context.tracing is None else cast("TracedCalls", self.audit).for_catalog(catalog)
             guest = self._guests[key] = Core(catalog, handlers, context, policy, self.resources, audit)
         return guest
@@ -533,7 +535,7 @@ class Core:
         missing = [word for word in info.required if word not in self.context.permissions]
         if missing:
             return f"{info.name!r} needs the permission {missing[0]!r}, which this context does not grant", None
-        verdict = self.policy.admit(info.name, info.required)
+        verdict = self.policy._admit(info.name, info.required)
         may_be_asked = self.context.approver is not None
         if verdict is not None and (verdict.decision == "deny" or verdict.decision == "ask" and not may_be_asked):
             return path.not_allowed(info.name, verdict).message, None
@@ -673,7 +675,7 @@ def describe(core: Core) -> str:
 def _may_be_allowed(core: Core, info: ToolInfo) -> bool:
     if _cannot_write(core, info) or not core.context.permissions.issuperset(info.required):
         return False
-    verdict = core.policy.admit(info.name, info.required)
+    verdict = core.policy._admit(info.name, info.required)
     return verdict is None or verdict.decision in ("allow", "ask" if core.context.approver else "allow")
 
 
@@ -734,7 +736,7 @@ class View:
         self._start(core)
 
     @classmethod
-    def over(cls, core: Core) -> Self:
+    def _over(cls, core: Core) -> Self:
         """A view of an existing toolkit."""
         view = cls.__new__(cls)
         view._start(core)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _CONDITIONS: Final = {"read-path": "path", "write-path": "path", "argv": "command", "shell": "command", "url": "host"}
 # "cwd" and "env" belong to a command and are not conditions of their own.
 RESOURCE_KINDS: Final = (*_CONDITIONS, "cwd", "env")
-_NAMED_BY: Final = "ToolkitContext(ask_before_writing=[...]) names such files"
+_NAMED_BY: Final = "FileSettings(ask_before_writing=[...]) names such files"
 
 
 def touched_kinds(info: ToolInfo, *, has_preview: bool) -> frozenset[str]:
@@ -48,10 +48,10 @@ def find_consent(
 
     Allow rules limit only a tool that declares paths, because only its paths can be judged before the call.
     """
-    rules = policy.ask_rules(name, required)
+    rules = policy._ask_rules(name, required)
     if context.ask_before_writing and context.mode == "workspace-write" and "write" in granted:
         rules += (_rule_for_writes(context.ask_before_writing),)
-    allows = policy.allowed_places(name, required) if "path" in kinds else None
+    allows = policy._allowed_places(name, required) if "path" in kinds else None
     return Consent(rules, allows) if rules or allows is not None else None
 
 

@@ -23,12 +23,4 @@ if TYPE_CHECKING:
 else:
     from toolkit.lazy_exports import lazy_exports
 
-    __all__, __getattr__, __dir__ = lazy_exports(
-        __name__,
-        {
-            "toolkit.schema.accepts": "Judge",
-            ".keywords": "Schema escape_key join_pointer split_pointer types_of map_children subschemas",
-            "toolkit.schema.keywords": "References",
-            ".accepts": "has_type json_key json_type same_json",
-        },
-    )
+    __getattr__, __dir__ = lazy_exports()

@@ -11,6 +11,7 @@
 - ``Transcript``, ``render_transcript``: a conversation as a readable text, compared with a file next to the test
 - ``AdapterLaws``, ``PackLaws``: tests that every adapter and every pack must pass; subclass them
 - ``OutputCacheLaws``, ``TodoStoreLaws``, ``ApprovalStoreLaws``, ``WriteLockLaws``: the same for stores
+- ``StandaloneContext``: what ``ToolContext.standalone()`` returns, to call a tool without a toolkit
 - ``toolkit.testing.laws``: the laws of adapters one by one, as functions
 
 The fixtures (``toolkit``, ``async_toolkit``, ``scripted_model``, ``transcript``) are in ``toolkit.testing.plugin``, which
@@ -20,6 +21,7 @@ pytest finds by itself. Everything here is loaded when it is first used.
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from toolkit.runtime.registry import StandaloneContext as StandaloneContext
     from toolkit.testing.adapter_laws import AdapterLaws as AdapterLaws
     from toolkit.testing.pack_laws import PackLaws as PackLaws
     from toolkit.testing.scripted_model import AsyncScriptedModel as AsyncScriptedModel
@@ -42,15 +44,4 @@ if TYPE_CHECKING:
 else:
     from toolkit.lazy_exports import lazy_exports
 
-    __all__, __getattr__, __dir__ = lazy_exports(
-        __name__,
-        {
-            ".adapter_laws": "AdapterLaws",
-            ".pack_laws": "PackLaws",
-            ".scripted_model": """ModelRequest Turn AsyncScriptedModel MakeAsyncScriptedModel MakeScriptedModel ScriptedModel
-                call cut_off failure refusal turn""",
-            ".store_laws": "ApprovalStoreLaws WriteLockLaws OutputCacheLaws TodoStoreLaws",
-            ".transcript": "Transcript render_transcript",
-        },
-        submodules="laws",
-    )
+    __getattr__, __dir__ = lazy_exports(submodules="laws")

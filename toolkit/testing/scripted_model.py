@@ -301,10 +301,10 @@ class ScriptedModel(_Scripted[Turn]):
     >>> from toolkit import SecurityPolicy, ToolkitContext, create_agent_toolkit, run
     >>> from toolkit.testing import call, turn
     >>> with (
-    ...     create_agent_toolkit(ToolkitContext(".", SecurityPolicy(tools={"done": "allow"}))) as toolkit,
+    ...     create_agent_toolkit(ToolkitContext(".", SecurityPolicy(tools={"done": "allow"}))) as tk,
     ...     ScriptedModel(turn(call("done", message="bye"), sees="say goodbye")) as model,
     ... ):
-    ...     run(model, toolkit, "Please say goodbye.").answer
+    ...     run(model, tk, "Please say goodbye.").answer
     'bye'
     """
 

@@ -53,18 +53,4 @@ if TYPE_CHECKING:
 else:
     from toolkit.lazy_exports import lazy_exports
 
-    __all__, __getattr__, __dir__ = lazy_exports(
-        __name__,
-        {
-            ".definition": """alias NamedTool NativeChoice ToolChoice NativeTool ToolCallers ToolDefinition Output
-                OutputSchema""",
-            ".call": "ToolCall JsonObject ToolResult",
-            ".codec": "from_json to_json",
-            ".content": "ContentBlock ContentOutput",
-            ".query": """Conversation AnswerEnded AnswerEvent ArgumentsDelta CallCompleted CallStarted ReasoningDelta
-                TextDelta UsageUpdate CachePoint FinishReason QueryOptions QueryResult Reasoning
-                ReasoningEffort Usage AsyncStreamResult StreamResult""",
-            ".message": """AssistantToolCallMessage ChatMessage TextMessage ToolResultMessage has_tool_calls
-                is_tool_result""",
-        },
-    )
+    __getattr__, __dir__ = lazy_exports()

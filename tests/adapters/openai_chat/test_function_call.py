@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from toolkit import validate_history
 from toolkit.adapters import anthropic, openai_chat
-from toolkit.history import validate_history
 from toolkit.wire import CallCompleted
 
 OLD_CALL = {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": '{"a": 1}'}}

@@ -27,9 +27,9 @@ def check_shell_text(data: bytes) -> None:
             for decision in DENYING:
                 rule: Rule[str] = Rule(decision, command=argv[0])
                 policy: SecurityPolicy[str] = SecurityPolicy("allow", rules=[rule])
-                assert policy.judge("bash", ["execute"], Preview(shell=text)).decision == decision, "a rule was passed"
+                assert policy._judge("bash", ["execute"], Preview(shell=text)).decision == decision, "a rule was passed"
     allowing: SecurityPolicy[str] = SecurityPolicy("deny", rules=[Rule("allow", command="git log")])
-    allowed = allowing.judge("bash", ["execute"], Preview(shell=text)).decision == "allow"
+    allowed = allowing._judge("bash", ["execute"], Preview(shell=text)).decision == "allow"
     assert not allowed or plain is not None and all(argv[:2] == ("git", "log") for argv in plain), "allowed too much"
 
 

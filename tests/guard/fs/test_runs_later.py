@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from toolkit import SecurityPolicy, ToolkitContext
+from toolkit import FileSettings, SecurityPolicy, ToolkitContext
 from toolkit.errors import SetupError
 from toolkit.guard import RUNS_LATER
 from toolkit.guard.files.consent import Forms, Globs, fold_all
@@ -48,11 +48,14 @@ def context(tmp_path: Path, **settings: Any) -> ToolkitContext:
 
 def test_a_context_takes_the_list_or_another_one(tmp_path: Path) -> None:
     assert context(tmp_path).ask_before_writing == RUNS_LATER
-    assert context(tmp_path, ask_before_writing=["ci/**", ".envrc"]).ask_before_writing == ("ci/**", ".envrc")
-    assert context(tmp_path, ask_before_writing=()).ask_before_writing == ()
+    assert context(tmp_path, files=FileSettings(ask_before_writing=["ci/**", ".envrc"])).ask_before_writing == (
+        "ci/**",
+        ".envrc",
+    )
+    assert context(tmp_path, files=FileSettings(ask_before_writing=())).ask_before_writing == ()
 
 
 @pytest.mark.parametrize("wrong", [".envrc", None, 3, [3], ["["], [""], ["../x"]])
 def test_a_list_that_cannot_mean_what_it_says_is_refused(tmp_path: Path, wrong: Any) -> None:
     with pytest.raises(SetupError):
-        context(tmp_path, ask_before_writing=wrong)
+        context(tmp_path, files=FileSettings(ask_before_writing=wrong))

@@ -24,7 +24,7 @@ def judge(rule: str, command: str | list[str], cwd: str = ".", variables: tuple[
     text, argv = (command, None) if isinstance(command, str) else (None, tuple(command))
     rules: list[Rule[str]] = [Rule("allow", command=words) for words in rule.split(" | ")]
     preview = Preview(shell=text, argv=argv, cwd=cwd, variables=variables)
-    return SecurityPolicy("deny", rules=rules).judge("bash", EXECUTE, preview)
+    return SecurityPolicy("deny", rules=rules)._judge("bash", EXECUTE, preview)
 
 
 @pytest.fixture

@@ -55,7 +55,7 @@ def test_a_hint_nobody_knows_is_refused() -> None:
 
 def test_without_a_toolkit_every_hint_may_hold() -> None:
     policy = SecurityPolicy[str]("allow", rules=[Rule("deny", hint="destructive")])
-    assert policy.judge("anything", (), Preview()).decision == "deny"
+    assert policy._judge("anything", (), Preview()).decision == "deny"
 
 
 def test_rules_in_files_select_by_hints(tmp_path: Path) -> None:

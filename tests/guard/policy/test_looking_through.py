@@ -27,7 +27,7 @@ PATH = "/usr/sbin:/usr/bin:/bin"
 
 def judge(command: str | list[str], rule: Rule[str], default: Any = "allow") -> str:
     preview = Preview(shell=command) if isinstance(command, str) else Preview(argv=tuple(command))
-    return SecurityPolicy(default, rules=[rule]).judge("bash", EXECUTE, preview).decision
+    return SecurityPolicy(default, rules=[rule])._judge("bash", EXECUTE, preview).decision
 
 
 # Shell text. A list is an argument list, which no shell reads.
@@ -506,7 +506,7 @@ def test_long_commands_are_judged_in_bounded_memory_and_refused_rather_than_pars
     preview = Preview(argv=None if argv is None else tuple(argv), shell=text)
     tracemalloc.start()
     try:
-        verdict = SecurityPolicy("allow", rules=rules).judge("bash", EXECUTE, preview)
+        verdict = SecurityPolicy("allow", rules=rules)._judge("bash", EXECUTE, preview)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -567,12 +567,12 @@ def test_what_rules_on_commands_need_is_loaded_with_the_first_of_them() -> None:
         "import sys\n"
         "from toolkit.guard import Preview, Rule, SecurityPolicy\n"
         "loaded = lambda: {name for name in sys.modules if name.startswith('toolkit.guard.policy.commands')}\n"
-        "SecurityPolicy('allow', rules=[Rule('deny', path='x')]).judge('bash', ['execute'], Preview(shell='ls'))\n"
+        "SecurityPolicy('allow', rules=[Rule('deny', path='x')])._judge('bash', ['execute'], Preview(shell='ls'))\n"
         "assert not loaded()\n"
         "policy = SecurityPolicy('deny', rules=[Rule('deny', command='rm'), Rule('allow', command='ls')])\n"
         "assert loaded()\n"
         "before = set(sys.modules)\n"
-        "policy.judge('bash', ['execute'], Preview(shell='env ls -l | git log'))\n"
+        "policy._judge('bash', ['execute'], Preview(shell='env ls -l | git log'))\n"
         "assert set(sys.modules) == before\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
@@ -583,6 +583,6 @@ def test_the_verdict_says_that_a_command_could_not_be_read(decision: Any) -> Non
     """Nobody understands why `pytest $OPTIONS` is refused by a rule on `git push`, unless it is said."""
     policy = SecurityPolicy[str]("allow", rules=[Rule(decision, command="git push")])
     for text, is_read in (("pytest $OPTIONS | tail", False), ("git push origin", True)):
-        because = policy.judge("bash", EXECUTE, Preview(shell=text)).because
+        because = policy._judge("bash", EXECUTE, Preview(shell=text)).because
         assert because.startswith(f"decided by Rule({decision!r}, command='git push')")
         assert ("it matches every command that cannot be read" in because) != is_read

@@ -18,7 +18,7 @@ HERE, THERE = Preview(reads=("src/a.py",)), Preview(reads=("docs/a.md",))
 
 def policy_for_x(default: Decision, tools: dict[str, Decision], rules: list[Rule[str]]) -> SecurityPolicy[str]:
     policy = SecurityPolicy[str](default, tools, rules)
-    policy.require_names(["x"])
+    policy._require_names(["x"])
     return policy
 
 
@@ -52,30 +52,30 @@ def policy_for_x(default: Decision, tools: dict[str, Decision], rules: list[Rule
 )
 def test_what_decides(default: Decision, tools: dict[str, Decision], rules: list[Rule[str]], decision: str) -> None:
     policy = policy_for_x(default, tools, rules)
-    verdict = policy.admit("x", ["read"])
+    verdict = policy._admit("x", ["read"])
     assert verdict is not None
     assert verdict.decision == decision
-    assert policy.judge("x", ["read"], HERE).decision == decision
+    assert policy._judge("x", ["read"], HERE).decision == decision
 
 
 def test_a_rule_with_a_condition_allows_what_it_covers_and_nothing_else() -> None:
     policy = policy_for_x("allow", {}, [Rule("allow", tools=["x"], path="src/**"), ALLOW_ALL])
-    assert policy.admit("x", ["read"]) is None
-    assert policy.judge("x", ["read"], HERE).decision == "allow"
-    assert policy.judge("x", ["read"], THERE).decision == "deny"
-    assert policy.allowed_places("x", ["read"]) is not None  # the sandbox holds its calls to the rule
+    assert policy._admit("x", ["read"]) is None
+    assert policy._judge("x", ["read"], HERE).decision == "allow"
+    assert policy._judge("x", ["read"], THERE).decision == "deny"
+    assert policy._allowed_places("x", ["read"]) is not None  # the sandbox holds its calls to the rule
 
 
 def test_other_tools_are_judged_as_before() -> None:
-    verdict = policy_for_x("allow", {}, []).admit("y", ["read"])
+    verdict = policy_for_x("allow", {}, [])._admit("y", ["read"])
     assert verdict is not None
     assert verdict.decision == "allow"
 
 
 def test_toolkits_that_share_a_policy_do_not_widen_it_for_each_other() -> None:
     policy = policy_for_x("allow", {}, [])
-    policy.require_names(["z"])
-    verdicts = [policy.admit(name, []) for name in ("x", "z")]
+    policy._require_names(["z"])
+    verdicts = [policy._admit(name, []) for name in ("x", "z")]
     assert [verdict.decision for verdict in verdicts if verdict is not None] == ["deny", "deny"]
 
 

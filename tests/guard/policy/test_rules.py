@@ -22,7 +22,7 @@ NETWORK: tuple[Permission, ...] = ("network",)
 
 
 def shell(text: str, *rules: Rule[str], default: Any = "deny") -> str:
-    return SecurityPolicy(default, rules=rules).judge("bash", EXECUTE, Preview(shell=text)).decision
+    return SecurityPolicy(default, rules=rules)._judge("bash", EXECUTE, Preview(shell=text)).decision
 
 
 ALLOWED_LOG: list[Rule[str]] = [Rule("allow", command="git log"), Rule("allow", command="ls"), Rule("allow", command="find"), Rule("allow", command="wc"),
@@ -92,7 +92,7 @@ def test_without_command_rules_text_is_not_parsed() -> None:
 
 
 def argv(*words: str, rule: Rule[str]) -> str:
-    return SecurityPolicy("deny", rules=[rule]).judge("exec_command", EXECUTE, Preview(argv=words)).decision
+    return SecurityPolicy("deny", rules=[rule])._judge("exec_command", EXECUTE, Preview(argv=words)).decision
 
 
 def test_argv_is_never_split() -> None:
@@ -102,7 +102,7 @@ def test_argv_is_never_split() -> None:
 
 
 def touched(policy: SecurityPolicy[str], *paths: str, writes: tuple[str, ...] = ()) -> str:
-    return policy.judge("edit", WRITE, Preview(reads=paths, writes=writes)).decision
+    return policy._judge("edit", WRITE, Preview(reads=paths, writes=writes)).decision
 
 
 def test_path_rules() -> None:
@@ -120,7 +120,7 @@ def test_path_rules() -> None:
 
 
 def url(text: str, *rules: Rule[str], default: Any = "deny") -> str:
-    return SecurityPolicy(default, rules=rules).judge("webfetch", NETWORK, Preview(url=text)).decision
+    return SecurityPolicy(default, rules=rules)._judge("webfetch", NETWORK, Preview(url=text)).decision
 
 
 def test_host_rules_compare_labels() -> None:
@@ -144,13 +144,13 @@ def test_the_order_of_rules_does_not_matter() -> None:
     for order in itertools.permutations(rules):
         policy = SecurityPolicy[str]("deny", {"list": "allow"}, order)
         assert [touched(policy, path) for path in ("a", "src/a", "src/secret/a")] == ["allow", "ask", "deny"]
-        verdict = policy.judge("edit", WRITE, Preview(reads=("src/secret/a",)))
+        verdict = policy._judge("edit", WRITE, Preview(reads=("src/secret/a",)))
         assert verdict.because == "decided by Rule('deny', path='src/secret/**') (keys live there)"
 
 
 def test_admission_by_name() -> None:
     def admitted(*rules: Rule[str], default: Any = "deny", tools: Any = None) -> str | None:
-        verdict = SecurityPolicy(default, tools, rules).admit("edit", WRITE)
+        verdict = SecurityPolicy(default, tools, rules)._admit("edit", WRITE)
         return None if verdict is None else verdict.decision
 
     assert admitted() == "deny"
@@ -167,7 +167,7 @@ def test_admission_by_name() -> None:
 
 def test_optional_permissions_are_withheld_by_rules_that_speak_of_them() -> None:
     def withheld(*rules: Rule[str]) -> bool:
-        return SecurityPolicy[str]("allow", rules=rules).withholds("bash", "network")
+        return SecurityPolicy[str]("allow", rules=rules)._withholds("bash", "network")
 
     assert not withheld()
     assert withheld(Rule("deny", permission="network"))
@@ -249,7 +249,7 @@ def test_policy_files(tmp_path: Path) -> None:
     file.write_text(POLICY)
     policy = SecurityPolicy[str].load(file)
     assert (policy.default, policy.tools, len(policy.rules)) == ("deny", {"read_file": "allow", "edit": "ask"}, 2)
-    assert policy.judge("read_file", READ, Preview(reads=("secrets/x",))).decision == "deny"
+    assert policy._judge("read_file", READ, Preview(reads=("secrets/x",))).decision == "deny"
 
 
 @pytest.mark.parametrize(

@@ -88,5 +88,5 @@ def test_the_verdict_is_that_of_every_rule_in_order(
 ) -> None:
     policy: SecurityPolicy[str] = SecurityPolicy(default, tools, listed)
     for preview in calls:
-        verdict = policy.judge("x", permissions, preview)
+        verdict = policy._judge("x", permissions, preview)
         assert (verdict.decision, verdict.because) == judge_one_by_one(policy, permissions, preview)

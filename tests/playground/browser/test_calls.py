@@ -43,7 +43,7 @@ def test_the_verdict_follows_the_typing(shop: RunningPlayground, open_page: Open
 def test_the_typed_result_stands_beside_what_the_model_reads(shop: RunningPlayground, open_page: OpenPage) -> None:
     page = open_page(shop, "#/tools/read_file")
     page.get_by_label("path string").fill("README.md")
-    expect(page.locator("#python pre")).to_have_text("toolkit.tools.read_file(path='README.md')")
+    expect(page.locator("#python pre")).to_have_text("tk.tools.read_file(path='README.md')")
     page.keyboard.press("Control+Enter")
     columns = page.locator("#result .column")
     expect(columns.nth(0)).to_contain_text("Typed result: ReadFileOutput")

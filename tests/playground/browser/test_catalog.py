@@ -42,7 +42,7 @@ def test_a_tool_has_documentation_signature_and_schemas(shop: RunningPlayground,
     panel = page.get_by_role("tabpanel")
     expect(panel).to_contain_text("Read")
     for title, text in (
-        ("Signature", "toolkit.tools.read_file(\n    *,\n    path: str,"),
+        ("Signature", "tk.tools.read_file(\n    *,\n    path: str,"),
         ("Input schema", '"required": [\n    "path"'),
         ("Output schema", '"total_lines"'),
     ):

@@ -49,7 +49,7 @@ def test_what_nobody_filled_in_is_not_sent(forms: RunningPlayground, open_page: 
     expect(page.locator(".problem", has_text="This is required.")).to_have_count(2)
     page.get_by_label("name string").fill("a")
     page.get_by_label("level one of these").select_option(label="low")
-    expect(page.locator("#python pre")).to_have_text("toolkit.tools.everything(name='a', level='low')")
+    expect(page.locator("#python pre")).to_have_text("tk.tools.everything(name='a', level='low')")
     expect(page.locator(".problem:visible")).to_have_count(0)
     page.locator("#run").click()
     expect(page.locator("#status")).to_contain_text("Done in")
@@ -97,7 +97,7 @@ def test_a_problem_stands_at_its_field(forms: RunningPlayground, open_page: Open
 def test_an_example_fills_the_form(forms: RunningPlayground, open_page: OpenPage) -> None:
     page = open_page(forms, "#/tools/everything")
     page.locator("#example").click()
-    expect(page.locator("#python pre")).to_have_text("toolkit.tools.everything(name='text', level='low')")
+    expect(page.locator("#python pre")).to_have_text("tk.tools.everything(name='text', level='low')")
 
 
 def test_foreign_text_is_only_ever_text(forms: RunningPlayground, open_page: OpenPage) -> None:

@@ -43,7 +43,7 @@ def test_everything_works_by_keyboard(shop: RunningPlayground, open_page: OpenPa
     tab_to(page, "[role=tab]")
     press(page, "ArrowRight")
     expect(page.get_by_role("tab", name="Signature")).to_be_focused()
-    expect(page.get_by_role("tabpanel")).to_contain_text("toolkit.tools.edit(")
+    expect(page.get_by_role("tabpanel")).to_contain_text("tk.tools.edit(")
     for label, text in (("path", "keys.py"), ("old_string", "a = 1"), ("new_string", "a = 2")):
         field = page.get_by_label(f"{label} string").get_attribute("id")
         tab_to(page, f"#{field}")

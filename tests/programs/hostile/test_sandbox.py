@@ -83,7 +83,7 @@ def run_table(way: Way, base: Path, inputs: dict[str, object]) -> Ran:
             interpreters = Interpreters(guard, ["toolkit.generated"])
             process = interpreters.take(TimeLimit.beginning_now(60), CancelSignal())
             try:
-                runner = Runner.over(made.toolkit._core)
+                runner = Runner._over(made.toolkit._core)
                 names = ["done", "read_file"]
                 known: list[dict[str, object]] = [
                     {"name": name, "attribute": name, "module": None, "output": "", "wire": {}} for name in names

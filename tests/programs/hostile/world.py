@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from toolkit import (
     CancelSignal,
+    Pack,
     ProgramResult,
     ProgramSettings,
     SecurityPolicy,
@@ -27,7 +28,6 @@ from toolkit import (
 from toolkit.builtin import BUILTIN
 from toolkit.generated import DoneInput, DoneOutput
 from toolkit.guard import SandboxChoice
-from toolkit.handlers import Pack
 
 WATCHDOG: Final = 120.0
 ALLOWED: Final = SecurityPolicy(

@@ -16,8 +16,7 @@ from acme.generated import (
     bind,
 )
 from acme.tools.imported_handlers import find_book, lend_book, search_shapes
-from toolkit import Depends, ToolContext
-from toolkit.runtime import HandlerParts
+from toolkit import Depends, HandlerParts, ToolContext
 
 
 class Database:

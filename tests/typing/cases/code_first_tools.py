@@ -13,7 +13,6 @@ from toolkit import (
     DynamicPolicy,
     FunctionTool,
     JsonObject,
-    LazyTool,
     SecurityPolicy,
     ToolContext,
     ToolDefinition,
@@ -24,6 +23,7 @@ from toolkit import (
     define_tool,
     tool,
 )
+from toolkit.runtime.functions import LazyTool
 
 
 class Database:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from contextlib import aclosing, closing
 from typing import assert_type, reveal_type
 
+import toolkit
 from toolkit import (
     AsyncDriver,
     AsyncStreamingDriver,
@@ -46,6 +47,11 @@ def look(call: ToolCall) -> ToolResult | None:
 
 async def look_async(call: ToolCall) -> ToolResult | None:
     return None
+
+
+def is_written_next_to_the_package(tk: Toolkit, driver: AnthropicDriver) -> None:
+    assert_type(toolkit.run(driver, tk, "hi"), Conversation)
+    toolkit.run(tk, driver, "hi")  # error
 
 
 def returns_a_conversation(toolkit: Toolkit, openai: OpenAIChatDriver, anthropic: AnthropicDriver) -> None:

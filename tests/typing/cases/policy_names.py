@@ -27,3 +27,20 @@ def refuses_unknown_names() -> None:
     toolkit.SecurityPolicy(tools={"read_flie": "allow"})  # error
     ToolkitContext(workspace=".", policy=None)  # error
     ToolkitContext(workspace=".", policy=SecurityPolicy(), output_check="never")  # error
+
+
+def takes_settings_in_groups(policy: SecurityPolicy, approver: toolkit.Approver) -> None:
+    commands = toolkit.CommandSettings(network="guarded", git="write", limits=toolkit.CommandLimits(processes=8))
+    calls = toolkit.CallSettings(deadline=5, concurrency=toolkit.Concurrency(calls=2))
+    ToolkitContext(".", policy, approver=approver, commands=commands, calls=calls, mode="read-only")
+    ToolkitContext(".", policy, files=toolkit.FileSettings(ask_before_writing=()), command_network="host", deadline=None)
+
+
+def refuses_wrong_settings(policy: SecurityPolicy) -> None:
+    toolkit.FileSettings(mode="sometimes")  # error
+    toolkit.CommandSettings(command_network="host")  # error
+    toolkit.CallSettings(30)  # error
+    ToolkitContext(".", policy, mode="sometimes")  # error
+    ToolkitContext(".", policy, files=toolkit.CallSettings())  # error
+    ToolkitContext(".", policy, concurrency=toolkit.Concurrency())  # error
+    ToolkitContext(".", policy, approver=lambda request: "yes")  # error

@@ -38,7 +38,7 @@ class AnyToolkit(Protocol):
 
 
 def as_langchain_tools(toolkit: AnyToolkit) -> list[StructuredTool]:
-    """The tools that the policy may allow. Each runs through ``toolkit.call``, with its policy, sandbox, limits and audit.
+    """The tools that the policy may allow. Each runs through ``tk.call``, with its policy, sandbox, limits and audit.
 
     The model gets a failure as text, with the status ``error``; nothing is raised. The typed output of the tool is the
     ``artifact`` of the ``ToolMessage``. Tools of an ``AsyncToolkit`` are awaited (``ainvoke``).

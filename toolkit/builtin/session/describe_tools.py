@@ -8,7 +8,7 @@ from toolkit.runtime.tool_context import ToolContext
 
 def run(args: DescribeToolsInput, ctx: ToolContext) -> DescribeToolsOutput:
     ctx.metadata(title=f"Described {', '.join(args.names)}")
-    return DescribeToolsOutput(signatures=ctx.tool_texts.describe(args.names))
+    return DescribeToolsOutput(signatures=ctx._tool_texts.describe(args.names))
 
 
 def text(output: DescribeToolsOutput) -> str:

@@ -8,7 +8,7 @@ from toolkit.runtime.tool_context import ToolContext
 
 
 def run(args: SearchToolsInput, ctx: ToolContext) -> SearchToolsOutput:
-    found = ctx.tool_texts.search(args.query, args.limit)
+    found = ctx._tool_texts.search(args.query, args.limit)
     ctx.metadata(title=f"Found {len(found)} tools for {args.query!r}")
     return SearchToolsOutput(matches=[SearchToolsOutputMatch(name=match.name, summary=match.doc) for match in found])
 

@@ -275,7 +275,7 @@ class CommandFields(TypedDict):
 def run_command(ctx: ToolContext, title: str, limit: int, start: Start) -> CommandFields:
     """Run a command with ``start``, which passes its output to the function it is given, and keep ``limit`` bytes of it."""
     ctx.metadata(title=_on_one_line(title))
-    reporter = ProgressReporter(ctx) if ctx.watched else None
+    reporter = ProgressReporter(ctx) if ctx._watched else None
     collector = OutputCollector(limit, None if reporter is None else reporter.report, lambda: ctx.output)
     result = start(collector.add)
     collector.finish()

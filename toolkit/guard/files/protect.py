@@ -493,7 +493,7 @@ RUNS_LATER: Final[tuple[str, ...]] = (
 """Files that run code for the user later, without being asked: at the next shell, editor, agent, debugger or git command.
 
 A tool that may write such a file can run code outside the sandbox, in the user's name. So a toolkit asks before one is
-written, moved or removed; ``ToolkitContext(ask_before_writing=...)`` changes the list. The patterns are those of deny
+written, moved or removed; ``FileSettings(ask_before_writing=...)`` changes the list. The patterns are those of deny
 rules: plain names are covered at any depth, with everything below them; those with a slash begin at a root.
 
 Limit: the list is not complete, and it cannot be. What runs only when the user builds, installs or tests (``Makefile``,

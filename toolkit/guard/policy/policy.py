@@ -56,11 +56,12 @@ class SecurityPolicy(Generic[NameT]):
     """Which calls are allowed. Generated packages export it with their own tool names filled in, so that an unknown name is
     a type error. At run time an unknown name is an error when the toolkit is built.
 
-    >>> from toolkit.guard import Preview
+    >>> from toolkit import ToolkitContext, create_agent_toolkit
     >>> policy = SecurityPolicy(default="deny", tools={"read_file": "allow"}, rules=[Rule("deny", path="secrets/**")])
-    >>> policy.judge("read_file", ["read"], Preview(reads=("a.py",))).decision
+    >>> with create_agent_toolkit(ToolkitContext(".", policy)):
+    ...     policy.explain("read_file", {"path": "a.py"}).decision
+    ...     policy.explain("read_file", {"path": "secrets/key"}).decision
     'allow'
-    >>> policy.judge("read_file", ["read"], Preview(reads=("secrets/key",))).decision
     'deny'
     """
 
@@ -73,7 +74,7 @@ class SecurityPolicy(Generic[NameT]):
         self.default: Final = default
         self.tools: Final[dict[NameT, Decision]] = dict(tools or {})
         self.rules: Final = tuple(rules)
-        self.restricts_hosts: Final = any(
+        self._restricts_hosts: Final = any(
             isinstance(rule, Rule) and rule.host is not None and rule.decision != "allow" for rule in self.rules
         )
         self.source: str | None = None
@@ -128,16 +129,16 @@ class SecurityPolicy(Generic[NameT]):
 
     # -- judging -----------------------------------------------------------------------------------------------------
 
-    def admit(self, name: str, permissions: Collection[Permission]) -> Verdict | None:
+    def _admit(self, name: str, permissions: Collection[Permission]) -> Verdict | None:
         """The verdict by the name alone; None if it depends on what a call touches.
 
         A tool whose calls can never be allowed is denied here, before any arguments are read.
         """
-        rules = [rule for rule in self.covering_rules(name, permissions) if self._can_apply(rule, name)]
+        rules = [rule for rule in self._covering_rules(name, permissions) if self._can_apply(rule, name)]
         for rule in rules:
             if rule.decision == "deny" and not rule.is_conditional:
                 return _verdict(rule)
-        fallback = self.fallback(name)
+        fallback = self._fallback(name)
         if not any(rule.is_conditional for rule in rules):
             return next(
                 (_verdict(rule) for word in ("ask", "allow") for rule in rules if rule.decision == word), fallback
@@ -146,7 +147,7 @@ class SecurityPolicy(Generic[NameT]):
             return fallback
         return None
 
-    def judge(
+    def _judge(
         self,
         name: str,
         permissions: Collection[Permission],
@@ -161,11 +162,11 @@ class SecurityPolicy(Generic[NameT]):
             return Verdict(found.decision, found.because + touched.why_matched(found))
         allowing = rules.allowing
         if not allowing and touched.commands is None:
-            return self.fallback(name)
+            return self._fallback(name)
         covering = rules.any_allowing or touched.covered_by(allowing)
         if covering is not None:
             return _verdict(covering)
-        fallback, reason = self.fallback(name), touched.why_uncovered(allowing)
+        fallback, reason = self._fallback(name), touched.why_uncovered(allowing)
         return Verdict(fallback.decision, f"{fallback.because} ({reason})") if reason else fallback
 
     def _rules_of(self, name: str, permissions: tuple[Permission, ...]) -> ToolRules:
@@ -174,11 +175,11 @@ class SecurityPolicy(Generic[NameT]):
         if found is None:
             from toolkit.guard.policy.touched import ToolRules
 
-            found = ToolRules(self.covering_rules(name, permissions))
+            found = ToolRules(self._covering_rules(name, permissions))
             self._sorted_rules[name, permissions] = found
         return found
 
-    def judge_command_request(self, name: str, permissions: Collection[Permission], url: str) -> Verdict | None:
+    def _judge_command_request(self, name: str, permissions: Collection[Permission], url: str) -> Verdict | None:
         """The deny or ask rule that a request of a running command meets, by its host; None if it meets none.
 
         Allow rules and the default have decided about the command itself.
@@ -187,7 +188,7 @@ class SecurityPolicy(Generic[NameT]):
         from toolkit.guard.policy.touched import Touched
 
         touched = Touched.from_preview(Preview(url=url), need_commands=False)
-        rules = [rule for rule in self.covering_rules(name, permissions) if rule.host is not None]
+        rules = [rule for rule in self._covering_rules(name, permissions) if rule.host is not None]
         for decision in ("deny", "ask"):
             for rule in rules:
                 if rule.decision == decision and rule.touches(touched):
@@ -202,35 +203,35 @@ class SecurityPolicy(Generic[NameT]):
             )
         return self._explain(name, args)
 
-    def withholds(self, name: str, permission: Permission) -> bool:
+    def _withholds(self, name: str, permission: Permission) -> bool:
         """Whether a deny or ask rule withholds an optional permission from a tool.
 
         The rule's condition does not matter: what a command does with the network, for example, cannot be judged per call.
         """
-        rules = self.covering_rules(name, (permission,))
+        rules = self._covering_rules(name, (permission,))
         return any(rule.permission == permission and rule.decision != "allow" for rule in rules)
 
-    def denied_paths(self, name: str, permissions: Collection[Permission]) -> tuple[str, ...]:
+    def _denied_paths(self, name: str, permissions: Collection[Permission]) -> tuple[str, ...]:
         """Path globs that no call of the tool may touch. The sandbox enforces them through links, patches and walks."""
-        rules = self.covering_rules(name, permissions)
+        rules = self._covering_rules(name, permissions)
         return tuple(rule.path for rule in rules if rule.decision == "deny" and rule.path is not None)
 
-    def ask_rules(self, name: str, permissions: Collection[Permission]) -> tuple[AskRule, ...]:
+    def _ask_rules(self, name: str, permissions: Collection[Permission]) -> tuple[AskRule, ...]:
         """The rules on paths that a call of the tool may touch only after approval. The sandbox enforces them, too."""
-        rules = self.covering_rules(name, permissions)
+        rules = self._covering_rules(name, permissions)
         return tuple(rule.ask_rule for rule in rules if rule.ask_rule is not None)
 
-    def allowed_places(self, name: str, permissions: Collection[Permission]) -> Allows | None:
+    def _allowed_places(self, name: str, permissions: Collection[Permission]) -> Allows | None:
         """Which places a call of the tool may touch without approval; None if they are not limited to some."""
-        rules = self.covering_rules(name, permissions)
+        rules = self._covering_rules(name, permissions)
         allowing = [rule for rule in rules if rule.decision == "allow"]
         is_always_asked = any(rule.decision == "ask" and not rule.is_conditional for rule in rules)
-        is_allowed = self.fallback(name).decision == "allow" or any(not rule.is_conditional for rule in allowing)
+        is_allowed = self._fallback(name).decision == "allow" or any(not rule.is_conditional for rule in allowing)
         if is_allowed and not is_always_asked:
             return None
         return lambda real: any(rule.allows_real(real) for rule in allowing)
 
-    def covering_rules(self, name: str, permissions: Collection[Permission]) -> list[Rule[NameT]]:
+    def _covering_rules(self, name: str, permissions: Collection[Permission]) -> list[Rule[NameT]]:
         """The rules that cover a tool. Without a toolkit its hints are unknown, so every hint is assumed to hold.
 
         A tool that must be named is allowed only by rules that name it, and asked about only if the policy names it.
@@ -238,16 +239,16 @@ class SecurityPolicy(Generic[NameT]):
         needs_hints = any(rule.hint is not None for rule in self.rules)
         hints = self._find_hints(name) if needs_hints and self._find_hints is not None else HINTS
         found = [rule for rule in self.rules if rule.covers(name, permissions, hints)]
-        if not self.must_be_named(name):
+        if not self._needs_name(name):
             return found
         others = ("deny", "ask") if self._offers_by_name(name) else ("deny",)
         return [rule for rule in found if rule.decision in others or name in (rule.tools or ())]
 
-    def must_be_named(self, name: str) -> bool:
+    def _needs_name(self, name: str) -> bool:
         """Whether neither the default nor a rule for all tools allows this tool, because its spec says so."""
         return name in self._must_be_named
 
-    def require_names(self, tools: Iterable[str]) -> None:
+    def _require_names(self, tools: Iterable[str]) -> None:
         """Only what names these tools allows them from now on: an old ``default="allow"`` must not switch on what is new."""
         self._must_be_named = self._must_be_named.union(tools)
         self._sorted_rules = {}
@@ -257,7 +258,7 @@ class SecurityPolicy(Generic[NameT]):
         naming = (rule.decision for rule in self.rules if name in (rule.tools or ()))
         return any(decision != "deny" for decision in (own, *naming))
 
-    def locate(self, path: KeyPath) -> str | None:
+    def _locate(self, path: KeyPath) -> str | None:
         """``policy.toml:3:1``: where a key is in the file of the policy; None if it was not read from one."""
         return None if self._file is None else self._file.locate(path)
 
@@ -265,18 +266,18 @@ class SecurityPolicy(Generic[NameT]):
         """Whether calls of the tool can touch what the rule is about; a path rule does not apply to `done`."""
         return rule.condition is None or name not in self._known or rule.condition in self._known[name]
 
-    def fallback(self, name: str) -> Verdict:
+    def _fallback(self, name: str) -> Verdict:
         """What decides if no rule does: the entry of the tool, else the default."""
         own = cast("Mapping[str, Decision]", self.tools).get(name)
         if own is not None:
             return Verdict(own, f"the policy says {own} for this tool")
-        if self.must_be_named(name):
+        if self._needs_name(name):
             return Verdict("deny", "a tool like this must be named by the policy")
         return Verdict(self.default, f"the policy's default is {self.default}")
 
     # -- use by a toolkit --------------------------------------------------------------------------------------------
 
-    def attach(
+    def _attach(
         self,
         known: Mapping[str, Collection[str]],
         explain: Explain,
@@ -311,10 +312,10 @@ class SecurityPolicy(Generic[NameT]):
         self._explain = explain
         attached = copy(self)
         attached._known, attached._find_hints = known, find_hints
-        attached.require_names(must_be_named)
+        attached._require_names(must_be_named)
         return attached
 
-    def for_unlisted_tools(self) -> Self:
+    def _for_unlisted_tools(self) -> Self:
         """The policy for tools that the toolkit does not list: what they touch is known only from their calls."""
         view = copy(self)
         view._known = {}
@@ -337,7 +338,7 @@ class SecurityPolicy(Generic[NameT]):
         return named
 
     def _at(self, path: KeyPath) -> str:
-        place = self.locate(path)
+        place = self._locate(path)
         return "" if place is None else f"{place}: "
 
 
@@ -374,7 +375,7 @@ class NarrowedPolicy(SecurityPolicy[NameT]):
 
     >>> limit = SecurityPolicy(default="deny", tools={"read_file": "allow", "bash": "ask"})
     >>> policy = NarrowedPolicy("reviewer", ["read_file", "bash"], limit, SecurityPolicy(default="allow"))
-    >>> [policy.admit(name, ["read"]).decision for name in ("read_file", "bash", "webfetch")]
+    >>> [policy._admit(name, ["read"]).decision for name in ("read_file", "bash", "webfetch")]
     ['allow', 'ask', 'deny']
     """
 
@@ -386,17 +387,17 @@ class NarrowedPolicy(SecurityPolicy[NameT]):
         self._outside: Final = Verdict("deny", f"the profile {profile!r} does not have this tool")
         self._limit = limit
         self._own = own
-        self.restricts_hosts = limit.restricts_hosts or own.restricts_hosts  # type: ignore[misc]
+        self._restricts_hosts = limit._restricts_hosts or own._restricts_hosts  # type: ignore[misc]
         self.source = own.source
 
-    def admit(self, name: str, permissions: Collection[Permission]) -> Verdict | None:
+    def _admit(self, name: str, permissions: Collection[Permission]) -> Verdict | None:
         if name not in self._names:
             return self._outside
-        found = [self._limit.admit(name, permissions), self._own.admit(name, permissions)]
+        found = [self._limit._admit(name, permissions), self._own._admit(name, permissions)]
         strictest = _strictest([verdict for verdict in found if verdict is not None])
         return strictest if None not in found or strictest is not None and strictest.decision == "deny" else None
 
-    def judge(
+    def _judge(
         self,
         name: str,
         permissions: Collection[Permission],
@@ -405,29 +406,29 @@ class NarrowedPolicy(SecurityPolicy[NameT]):
     ) -> Verdict:
         if name not in self._names:
             return self._outside
-        limit = self._limit.judge(name, permissions, preview, places)
-        own = self._own.judge(name, permissions, preview, places)
+        limit = self._limit._judge(name, permissions, preview, places)
+        own = self._own._judge(name, permissions, preview, places)
         return own if _STRICTNESS[own.decision] > _STRICTNESS[limit.decision] else limit
 
-    def judge_command_request(self, name: str, permissions: Collection[Permission], url: str) -> Verdict | None:
-        found = [policy.judge_command_request(name, permissions, url) for policy in (self._limit, self._own)]
+    def _judge_command_request(self, name: str, permissions: Collection[Permission], url: str) -> Verdict | None:
+        found = [policy._judge_command_request(name, permissions, url) for policy in (self._limit, self._own)]
         return _strictest([verdict for verdict in found if verdict is not None])
 
-    def withholds(self, name: str, permission: Permission) -> bool:
-        return self._limit.withholds(name, permission) or self._own.withholds(name, permission)
+    def _withholds(self, name: str, permission: Permission) -> bool:
+        return self._limit._withholds(name, permission) or self._own._withholds(name, permission)
 
-    def denied_paths(self, name: str, permissions: Collection[Permission]) -> tuple[str, ...]:
-        return self._limit.denied_paths(name, permissions) + self._own.denied_paths(name, permissions)
+    def _denied_paths(self, name: str, permissions: Collection[Permission]) -> tuple[str, ...]:
+        return self._limit._denied_paths(name, permissions) + self._own._denied_paths(name, permissions)
 
-    def ask_rules(self, name: str, permissions: Collection[Permission]) -> tuple[AskRule, ...]:
-        return self._limit.ask_rules(name, permissions) + self._own.ask_rules(name, permissions)
+    def _ask_rules(self, name: str, permissions: Collection[Permission]) -> tuple[AskRule, ...]:
+        return self._limit._ask_rules(name, permissions) + self._own._ask_rules(name, permissions)
 
-    def allowed_places(self, name: str, permissions: Collection[Permission]) -> Allows | None:
-        found = [policy.allowed_places(name, permissions) for policy in (self._limit, self._own)]
+    def _allowed_places(self, name: str, permissions: Collection[Permission]) -> Allows | None:
+        found = [policy._allowed_places(name, permissions) for policy in (self._limit, self._own)]
         limited = [allows for allows in found if allows is not None]
         return (lambda real: all(allows(real) for allows in limited)) if limited else None
 
-    def attach(
+    def _attach(
         self,
         known: Mapping[str, Collection[str]],
         explain: Explain,
@@ -438,16 +439,16 @@ class NarrowedPolicy(SecurityPolicy[NameT]):
     ) -> Self:
         # These first: they know where in a file a mistake is.
         limit, own = (
-            policy.attach(known, explain, roots, find_hints, package, must_be_named)
+            policy._attach(known, explain, roots, find_hints, package, must_be_named)
             for policy in (self._limit, self._own)
         )
-        attached = super().attach(known, explain, roots, find_hints, package, must_be_named)
+        attached = super()._attach(known, explain, roots, find_hints, package, must_be_named)
         attached._limit, attached._own = limit, own
         return attached
 
-    def for_unlisted_tools(self) -> Self:
-        view = super().for_unlisted_tools()
-        view._limit, view._own = self._limit.for_unlisted_tools(), self._own.for_unlisted_tools()
+    def _for_unlisted_tools(self) -> Self:
+        view = super()._for_unlisted_tools()
+        view._limit, view._own = self._limit._for_unlisted_tools(), self._own._for_unlisted_tools()
         return view
 
 

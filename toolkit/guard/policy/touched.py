@@ -202,7 +202,7 @@ def _candidates(
     preview: Preview,
     places: tuple[LocatedPath, ...] | None,
 ) -> Iterator[tuple[Considered, str]]:
-    rules = policy.covering_rules(name, permissions)
+    rules = policy._covering_rules(name, permissions)
     touched = Touched.from_preview(
         preview, need_commands=any(rule.command is not None for rule in rules), places=places
     )
@@ -210,19 +210,19 @@ def _candidates(
         for rule in rules:
             if rule.decision == decision:
                 outcome: Outcome = "matches" if _matches(rule, touched) else "does not match"
-                place = policy.locate(("rules", policy.rules.index(rule)))
+                place = policy._locate(("rules", policy.rules.index(rule)))
                 yield Considered(place, rule.decision, repr(rule), outcome), rule.because
-    fallback = policy.fallback(name)
+    fallback = policy._fallback(name)
     if name in policy.tools:
-        place = policy.locate(("tools", name))
+        place = policy._locate(("tools", name))
         yield Considered(place, fallback.decision, f"tools[{name!r}]", "not needed"), fallback.because
-    elif policy.must_be_named(name):
+    elif policy._needs_name(name):
         yield (
             Considered(None, fallback.decision, "no entry in tools and no rule names it", "not needed"),
             fallback.because,
         )
     else:
-        yield Considered(policy.locate(("default",)), policy.default, "default", "not needed"), fallback.because
+        yield Considered(policy._locate(("default",)), policy.default, "default", "not needed"), fallback.because
 
 
 def _matches(rule: Rule[Any], touched: Touched) -> bool:

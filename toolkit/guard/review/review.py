@@ -251,7 +251,7 @@ def describe(
     if kept:
         notes.append(
             f"put back: {_list(kept)}. Such files can run code for the user later, so commands do not change them.{copies} "
-            "Use write_file, edit or apply_patch, which ask for approval, or ToolkitContext(ask_before_writing=[...])"
+            "Use write_file, edit or apply_patch, which ask for approval, or FileSettings(ask_before_writing=[...])"
         )
     if code:
         notes.append(

@@ -99,7 +99,7 @@ def server_access(server: McpServer, ctx: ToolContext) -> ServerAccess:
 
     network = ctx.net.network if server.url or server.network else None
     process = ctx.process.with_check(_never_stop) if server.command else None
-    tokens = ctx.user_records(TOKEN_RECORDS) if server.oauth is not None else None
+    tokens = ctx._user_records(TOKEN_RECORDS) if server.oauth is not None else None
     return ServerAccess(process, network, ctx.mcp, tokens)
 
 
@@ -128,7 +128,7 @@ class _Handler:
             arguments,
             server_access(self._server, ctx),
             timeout=self._server.timeout if left is None else min(left, self._server.timeout),
-            on_progress=_progress_reporter(ctx) if ctx.watched else None,
+            on_progress=_progress_reporter(ctx) if ctx._watched else None,
         )
         return read_output(result, self._tool, self._output_model(), ctx, connection.without_secrets)
 

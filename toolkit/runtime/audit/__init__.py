@@ -15,12 +15,4 @@ if TYPE_CHECKING:
 else:
     from toolkit.lazy_exports import lazy_exports
 
-    __all__, __getattr__, __dir__ = lazy_exports(
-        __name__,
-        {
-            "toolkit.runtime.audit.verification": """AUDIT_BEGINNING chain_records AuditHead AuditReport verify
-                verify_lines""",
-            "toolkit.runtime.audit.log": "AuditLog",
-            "toolkit.runtime.audit.settings": "AuditFile AuditSink",
-        },
-    )
+    __getattr__, __dir__ = lazy_exports()

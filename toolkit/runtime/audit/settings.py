@@ -41,8 +41,8 @@ class AuditSink(Protocol):
     >>> sink = ListSink()
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     context = ToolkitContext(folder, SecurityPolicy(default="allow"), audit=sink)
-    ...     with create_agent_toolkit(context) as toolkit:
-    ...         _ = toolkit.tools.tree()
+    ...     with create_agent_toolkit(context) as tk:
+    ...         _ = tk.tools.tree()
     >>> verify_lines(sink.lines.splitlines(keepends=True)).problems
     ()
     """

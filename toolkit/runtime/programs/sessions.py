@@ -104,7 +104,7 @@ class ProgramSession:
     def run(
         self, source: str, *, inputs: Mapping[str, object] | None = None, checker: Checker = "auto"
     ) -> ProgramResult:
-        """Checks and runs the next program, as ``toolkit.run_program`` does."""
+        """Checks and runs the next program, as ``tk.run_program`` does."""
         return run_program(self._view, source, inputs, checker, self._state)
 
     def reset(self) -> None:
@@ -136,7 +136,7 @@ class AsyncProgramSession:
     async def run(
         self, source: str, *, inputs: Mapping[str, object] | None = None, checker: Checker = "auto"
     ) -> ProgramResult:
-        """Checks and runs the next program, as ``toolkit.run_program`` does."""
+        """Checks and runs the next program, as ``tk.run_program`` does."""
         return await run_program_async(self._view, source, inputs, checker, self._state)
 
     async def reset(self) -> None:
@@ -182,8 +182,8 @@ class CallPrograms:
         options = Options(signal.remaining, signal.caller, ctx._notify)
         checker = core.guards.programs.settings.checker
         if core.is_async:
-            return await run_program_async(AsyncRunner.over(core)._with(options), source, inputs, checker)
-        runner = Runner.over(core)
+            return await run_program_async(AsyncRunner._over(core)._with(options), source, inputs, checker)
+        runner = Runner._over(core)
 
         def work(signal: CancelSignal) -> ProgramResult:
             LoopThread.leave()  # its calls may await in the loop, which does not wait for this thread
