@@ -182,7 +182,7 @@ class PreludeFacts:
 
 @lru_cache(maxsize=64)
 def read_prelude(prelude: str) -> PreludeFacts:
-    """Read what ``checker_text`` wrote."""
+    """Reads what ``write_prelude`` wrote."""
     facts = PreludeFacts()
     for node in ast.parse(prelude).body:
         if not isinstance(node, ast.ClassDef):
