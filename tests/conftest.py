@@ -113,10 +113,9 @@ def _is_left_out(item: pytest.Item, in_best_tier: set[str]) -> bool:
     """Whether only ``make test-all`` runs it. Rows are chosen by their own name: other rows and the order change nothing."""
     if item.get_closest_marker("whole"):
         return True
-    tier = _tier(item)
-    if tier and _is_best(tier):
+    tier, sample = _tier(item), item.get_closest_marker("sample")
+    if tier and _is_best(tier) and not (sample and sample.kwargs.get("of_each_tier")):
         return False
-    sample = item.get_closest_marker("sample")
     if sample is not None:
         row = item.name.partition("[")[2].replace(tier, "")
         every: int = sample.kwargs.get("every", 4)

@@ -1,4 +1,4 @@
-"""How many examples a property is tried with."""
+"""How many examples a property is tried with, and how often a race is run: all in ``make test-all``, a part in ``make test``."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ PART = 4
 
 
 def tries(count: int, **options: Any) -> settings:
-    """``count`` of them in ``make test-all``, new ones each time; in ``make test`` a fourth, always the same."""
-    same = settings.default is not None and settings.default.derandomize
-    return settings(max_examples=max(count // PART, 20) if same else count, deadline=None, **options)
+    """``count`` new examples each time in ``make test-all``; in ``make test`` a fourth, always the same."""
+    return settings(max_examples=max(repeats(count), min(count, 20)), deadline=None, **options)
+
+
+def repeats(count: int) -> int:
+    """``count`` in ``make test-all``, else a fourth. ``tests/conftest.py`` has chosen before it is asked."""
+    in_make_test = settings.default is not None and settings.default.derandomize
+    return count // PART if in_make_test else count

@@ -197,6 +197,7 @@ generate(settings)
 """
 
 
+@pytest.mark.whole
 @pytest.mark.slow
 def test_killed_in_the_middle_of_a_write_the_package_can_be_imported_and_the_next_run_finishes(
     tmp_path: Path, everything: bool

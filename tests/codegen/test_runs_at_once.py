@@ -10,7 +10,7 @@ import pytest
 
 from tests.projects import REPOSITORY, Project, many_tools, run
 
-RUNS = 6
+RUNS = 3
 KILLED = """
 import os, signal, sys
 from pathlib import Path
@@ -67,7 +67,9 @@ def test_runs_at_the_same_time_write_one_whole_package(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("is_first", [True, False], ids=["first run", "next run"])
+@pytest.mark.parametrize(
+    "is_first", [pytest.param(True, marks=pytest.mark.whole, id="first run"), pytest.param(False, id="next run")]
+)
 def test_what_a_killed_run_left_says_what_to_do_or_works(tmp_path: Path, is_first: bool, everything: bool) -> None:
     """Killed before any step that changes something: the package is never used half, and the next run finishes it."""
     wanted = Project(tmp_path / "wanted", many_tools(2))

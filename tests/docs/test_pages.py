@@ -51,6 +51,7 @@ def test_the_pages_pass_mypy_strict(run_page: Callable[[str], PageRun], environm
     assert "\n".join(check_with_mypy(map(run_page, runnable_pages()), environment)) == ""
 
 
+@pytest.mark.whole
 @pytest.mark.slow
 def test_the_pages_pass_pyright(
     run_page: Callable[[str], PageRun], environment: Environment, pages_folder: Path

@@ -40,6 +40,7 @@ def check_outcomes(operation: str, found: list[dict[str, Any]]) -> None:
         assert one["failed"] or one["kind"] == "", one
 
 
+@pytest.mark.sample(every=2)
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.slow
 def test_some_calls_that_fail(memory: Path, operation: str) -> None:

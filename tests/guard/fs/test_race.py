@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.examples import repeats
 from toolkit.errors import SandboxViolation, ToolFailed
 from toolkit.guard import ResolverName, SandboxFS
 
-TIMES = 10_000
+TIMES = repeats(10_000)
 INSIDE = b"inside"
 SECRET = b"SECRET"
 

@@ -373,7 +373,7 @@ NEIGHBOURS = [
 ]  # fmt: skip
 
 
-@pytest.mark.sample
+@pytest.mark.sample(every=4, of_each_tier=True)
 @pytest.mark.parametrize("way", ALL)
 @pytest.mark.parametrize(("name", "code"), NEIGHBOURS, ids=[name for name, _ in NEIGHBOURS])
 def test_the_legitimate_neighbour_works(world: World, name: str, code: str, way: Way) -> None:

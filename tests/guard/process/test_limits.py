@@ -373,7 +373,7 @@ def punch_hole():
 """
 
 
-@pytest.mark.sample(every=8)
+@pytest.mark.sample(every=4, of_each_tier=True)
 @pytest.mark.parametrize("way", SANDBOXED)
 @pytest.mark.parametrize("row", NEIGHBOURS, ids=lambda row: f"{row.limit}-{row.name}".replace(" ", "-"))
 def test_the_legitimate_neighbour_gets_to_its_end(workspace: Path, row: Excess, way: Way) -> None:

@@ -59,7 +59,7 @@ NEIGHBOURS = [
 ]  # fmt: skip
 
 
-@pytest.mark.sample(every=8)
+@pytest.mark.sample(every=4, of_each_tier=True)
 @pytest.mark.parametrize("way", SANDBOXED)
 @pytest.mark.parametrize("row", NEIGHBOURS, ids=[row.name for row in NEIGHBOURS])
 def test_it_works_and_stays(world: Repositories, row: Neighbour, way: Way) -> None:

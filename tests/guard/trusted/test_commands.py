@@ -199,7 +199,7 @@ def test_no_command_changes_what_runs_outside_its_sandbox(tmp_path: Path, name: 
     assert [act for act, code in codes.items() if code == 0] == []
 
 
-@pytest.mark.sample
+@pytest.mark.sample(every=4, of_each_tier=True)
 @pytest.mark.parametrize("way", SANDBOXED)
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_what_people_do_all_day_works(tmp_path: Path, name: str, way: Way) -> None:
