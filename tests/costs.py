@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Generator
+from operator import itemgetter
 from pathlib import Path
 
 import pytest
@@ -30,13 +31,17 @@ class Costs:
                 file.write(f"{used:.2f}\t{waited:.2f}\t{item.nodeid}\n")
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        used, waited, tests = Counter[str](), Counter[str](), Counter[str]()
+        used: dict[str, float] = defaultdict(float)
+        waited: dict[str, float] = defaultdict(float)
+        tests = Counter[str]()
         for line in self.file.read_text().splitlines():
             cpu, wall, test = line.split("\t", 2)
             place = test.partition("::")[0]
             used[place] += float(cpu)
             waited[place] += float(wall)
             tests[place] += 1
-        terminalreporter.section(f"seconds of CPU, seconds in all: {used.total():.0f}, {waited.total():.0f}")
-        for place, seconds in used.most_common(SHOWN):
+        terminalreporter.section(
+            f"seconds of CPU, seconds in all: {sum(used.values()):.0f}, {sum(waited.values()):.0f}"
+        )
+        for place, seconds in sorted(used.items(), key=itemgetter(1), reverse=True)[:SHOWN]:
             terminalreporter.write_line(f"{seconds:7.1f} {waited[place]:7.1f}  {place} ({tests[place]})")
