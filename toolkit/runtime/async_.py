@@ -115,14 +115,14 @@ class AsyncRunner(View):
     # -- the call path -----------------------------------------------------------------------------------------------
 
     async def _run(
-        self, name: str, arguments: object, call_id: str | None = None, *, is_text: bool = False
+        self, name: str, arguments: object, call_id: str | None = None, is_text: bool = False
     ) -> ToolMessage[Any, Any]:
         """The path of one call: every entry point leads here."""
         core, options = self._core, self._options
-        limited = options.is_limited
+        limited = self._is_limited
         # Before anything else: the deadline counts from here.
         signal = CallSignal(options.signal, options.deadline) if limited else NEVER
-        call = core.prepare(name, arguments, call_id, is_text=is_text, origin=options.origin)
+        call = core.prepare(name, arguments, call_id, is_text, options.origin)
         tool, record = call.tool, call.record
         threaded = not tool.is_async and (tool.info.blocking or limited)
         if threaded and not limited:
@@ -250,7 +250,7 @@ class AsyncRunner(View):
 
     async def _execute_raw(self, name: str, text: str, call_id: str | None = None) -> ToolMessage[Any, Any]:
         """The same with the JSON text that a model wrote."""
-        return await self._run(name, text, call_id, is_text=True)
+        return await self._run(name, text, call_id, True)
 
     async def _call_tool(self, name: str, arguments: dict[str, Any]) -> Any:
         """Behind ``tools.<name>(...)``: arguments left at OMIT are not sent."""

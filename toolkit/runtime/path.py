@@ -90,7 +90,7 @@ def not_allowed(name: str, verdict: Verdict) -> ToolNotAllowed:
     return ToolNotAllowed(f"{name!r} is not allowed: {verdict.because}{asked}", tool_name=name, details=details)
 
 
-def read_arguments(tool: Tool, arguments: object, *, is_text: bool) -> tuple[BaseModel, Sequence[Repair]]:
+def read_arguments(tool: Tool, arguments: object, is_text: bool) -> tuple[BaseModel, Sequence[Repair]]:
     """The arguments as the tool's input model. What is plainly right is read at once, anything else with care."""
     given = tool.input
     try:

@@ -47,14 +47,14 @@ class Runner(View, Closeable):
     # -- the call path -----------------------------------------------------------------------------------------------
 
     def _run(
-        self, name: str, arguments: object, call_id: str | None = None, *, is_text: bool = False
+        self, name: str, arguments: object, call_id: str | None = None, is_text: bool = False
     ) -> ToolMessage[Any, Any]:
         """The path of one call: every entry point leads here."""
         core, options = self._core, self._options
-        limited = options.is_limited
+        limited = self._is_limited
         # Before anything else: the deadline counts from here.
         signal = CallSignal(options.signal, options.deadline) if limited else NEVER
-        call = core.prepare(name, arguments, call_id, is_text=is_text, origin=options.origin)
+        call = core.prepare(name, arguments, call_id, is_text, options.origin)
         tool, record = call.tool, call.record
         # Inline, unless the call can be ended from outside. Our own handlers end themselves then, and those that do not block
         # end soon: a thread takes longer than most of their calls.
@@ -119,7 +119,7 @@ class Runner(View, Closeable):
         context, workers = self._core.context, self._core.workers
         ask = partial(path.ask, context.approver, request, signal)
         try:
-            if self._options.is_limited:
+            if self._is_limited:
                 taken = context.turn_to_ask.wait(signal)
                 asking = context.turn_to_ask.lend(taken, lambda: workers.submit(ask))
                 answer = wait_for_handler(asking, asking.cancel, signal, workers.abandon)
@@ -174,7 +174,7 @@ class Runner(View, Closeable):
 
     def _execute_raw(self, name: str, text: str, call_id: str | None = None) -> ToolMessage[Any, Any]:
         """The same with the JSON text that a model wrote."""
-        return self._run(name, text, call_id, is_text=True)
+        return self._run(name, text, call_id, True)
 
     def _call_tool(self, name: str, arguments: dict[str, Any]) -> Any:
         """Behind ``tools.<name>(...)``: arguments left at OMIT are not sent."""

@@ -308,7 +308,6 @@ class Core:
         name: str,
         arguments: object,
         call_id: str | None,
-        *,
         is_text: bool,
         origin: ProgramOrigin | None = None,
     ) -> PreparedCall:
@@ -319,10 +318,14 @@ class Core:
         try:
             if self.resources.is_closed:
                 raise path.closed(name)
-            call.tool = tool = self.resolve(name)
+            try:  # ``resolve``
+                tool = self.tools[name]
+            except (KeyError, TypeError):
+                tool = self._first_use(name)
+            call.tool = tool
             if tool.refusal is not None:
                 raise path.not_admitted(tool)
-            call.arguments, call.repairs = path.read_arguments(tool, arguments, is_text=is_text)
+            call.arguments, call.repairs = path.read_arguments(tool, arguments, is_text)
             if tool.always is not None:
                 call.verdict = tool.always
             else:
@@ -701,11 +704,6 @@ class Options(NamedTuple):
     answered: GivenAnswer | None = None
     """The answer to the one call of this view, which was suspended."""
 
-    @property
-    def is_limited(self) -> bool:
-        """Whether something may end its calls from outside."""
-        return self.deadline is not None or self.signal is not None
-
 
 def options_of(view: View) -> Options:
     """The options that the calls of a view have."""
@@ -751,8 +749,13 @@ class View:
 
             notify = notify and make_harmless(notify, "on_progress")
             on_result = on_result and make_harmless(on_result, "on_result")
-        self._options = Options(context.deadline, None, notify)
+        self._use(Options(context.deadline, None, notify))
         self._on_result = on_result
+
+    def _use(self, options: Options) -> None:
+        self._options = options
+        self._is_limited = options.deadline is not None or options.signal is not None
+        """Whether something may end a call from outside."""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {describe(self._core)}>"
@@ -821,7 +824,7 @@ class View:
     def _with(self, options: Options) -> Self:
         view = copy(self)
         view._tools = None
-        view._options = options
+        view._use(options)
         return view
 
     def _tell(self, on_result: Callable[[ToolMessage[Any, Any]], None]) -> None:
@@ -861,11 +864,11 @@ class View:
 
     def _may_block(self, call: ToolCall) -> bool:
         """Whether a call may wait for something: its tool does not declare otherwise, or more than the handler runs."""
-        core, options = self._core, self._options
+        core = self._core
         tool = core.tools.get(call.name)
         if tool is None or tool.info.blocking or tool.always is None or tool.turns is not None:
             return True
-        return options.is_limited or core.audit is not None or self._on_result is not None
+        return self._is_limited or core.audit is not None or self._on_result is not None
 
     def _is_parallel(self, call: ToolCall) -> bool:
         info = self._core.catalog.tools.get(call.name) if isinstance(call.name, str) else None
