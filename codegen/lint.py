@@ -16,7 +16,6 @@ from toolkit.schema.spec import ToolSpec
 
 if TYPE_CHECKING:
     from toolkit.adapters.lint import Target
-    from toolkit.schema.spec import ToolSpec
 
 
 def schema_mistakes(spec: ToolSpec) -> list[Finding]:

@@ -17,7 +17,6 @@ from toolkit.runtime.arguments import parse_arguments
 from toolkit.runtime.audit.log import join_records
 from toolkit.runtime.audit.verification import read_records, verify
 from toolkit.runtime.signatures import ToolSignature, first_sentence
-from toolkit.runtime.toolkit import define, why_not_offered
 from toolkit.wire.call import ToolResult
 from toolkit.wire.content import ContentBlock
 from toolkit.wire.definition import ToolDefinition
@@ -39,7 +38,7 @@ def describe_tool(core: Core, name: str) -> dict[str, Any]:
     signature = core.catalog.signatures.of(name)
     return {
         **_summary(core, info),
-        "documentation": define(core, info).description,
+        "documentation": core.define(info).description,
         "signature": python_signature(row) if "parameters" in row else _code_first_signature(signature),
         "classes": [one.line for one in signature.types],
         "inputSchema": row["inputSchema"],
@@ -70,7 +69,7 @@ def _summary(core: Core, info: ToolInfo) -> dict[str, Any]:
 
 def _decide_by_name(core: Core, info: ToolInfo) -> tuple[str, str]:
     """The decision about every call of a tool, or ``depends``: on what the call touches."""
-    refusal = why_not_offered(core, info)
+    refusal = core.why_not_offered(info)
     if refusal is not None:
         return "deny", refusal
     verdict = core.policy._admit(info.name, info.required)
@@ -264,7 +263,7 @@ def explain_call(core: Core, policy: SecurityPolicy[Any], name: str, text: str) 
 
     As in a call, a tool that is refused by name is refused whatever its arguments are. Nothing runs.
     """
-    refusal = why_not_offered(core, core.catalog.tools[name])
+    refusal = core.why_not_offered(core.catalog.tools[name])
     verdict = None if refusal is None else {"decision": "deny", "because": refusal, "considered": []}
     try:
         arguments = parse_arguments(text if text.strip() else "{}")

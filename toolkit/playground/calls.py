@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
     from toolkit.runtime.async_ import AsyncRunner
-    from toolkit.runtime.progress import Progress
 
 
 # ----------------------------------------------------------------------------------------------------------------------

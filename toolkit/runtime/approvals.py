@@ -17,9 +17,6 @@ from toolkit.guard.files.sandbox_fs import SandboxFS
 from toolkit.guard.policy.preview import Preview
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from toolkit.guard.files.sandbox_fs import SandboxFS
     from toolkit.runtime.stores.approvals import ApprovalStore
 
 

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from toolkit.guard.files.sandbox_fs import SandboxFS
     from toolkit.guard.permission import Permission
     from toolkit.guard.policy.policy import Verdict
-    from toolkit.runtime.arguments import Reader
     from toolkit.runtime.discovery import ToolIndex
     from toolkit.runtime.functions import FunctionOutput
     from toolkit.runtime.packs import CodeTool

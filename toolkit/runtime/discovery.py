@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from toolkit.errors import ToolNotAllowed
 from toolkit.runtime import path
 from toolkit.runtime.signatures import prompt_text
-from toolkit.runtime.toolkit import offered_tools, why_not_offered
 
 if TYPE_CHECKING:
     from toolkit.runtime.signatures import ToolSignature
@@ -32,7 +31,7 @@ class ToolTexts:
     def __init__(self, core: Core) -> None:
         self._core: Final = core
         self._catalog: Final = core.catalog
-        self._offered: Final = {info.name: info for info in offered_tools(core)}
+        self._offered: Final = {info.name: info for info in core.offered_tools()}
 
     def signatures(self, names: Iterable[str] | None = None) -> list[ToolSignature]:
         """The signatures of these tools, or of all that the policy may allow, in the order of their names."""
@@ -53,7 +52,7 @@ class ToolTexts:
         info = self._catalog.tools.get(self._catalog.aliases.get(name, name))
         if info is None:
             raise path.not_found(name, self._catalog.tools)
-        reason = None if info.name in self._offered else why_not_offered(self._core, info)
+        reason = None if info.name in self._offered else self._core.why_not_offered(info)
         if reason is not None:
             raise ToolNotAllowed(reason, tool_name=info.name)
         return info.name

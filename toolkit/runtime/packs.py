@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from toolkit.guard.policy.preview import Preview
     from toolkit.runtime.arguments import Reader
     from toolkit.runtime.functions import FunctionOutput, FunctionTool
-    from toolkit.runtime.tool_context import ToolContext
     from toolkit.wire.call import JsonObject, ToolResult
     from toolkit.wire.definition import ToolDefinition
 

@@ -38,7 +38,7 @@ from toolkit.runtime.progress import make_harmless
 from toolkit.runtime.signals import NEVER, CallSignal, CancelSignal
 from toolkit.runtime.sync import Runner
 from toolkit.runtime.tool_context import ToolContext
-from toolkit.runtime.toolkit import Core, Options, View, allowed_tools
+from toolkit.runtime.toolkit import Core, Options, View
 from toolkit.runtime.workers import AsyncCloseable
 from toolkit.schema.spec import read_module_description
 from toolkit.wire.call import ToolCall, ToolResult
@@ -388,7 +388,7 @@ class RunnableTools(Sequence[RunnableTool], AsyncCloseable):
         self._shared = ToolContext.standalone(context, packs=tools.values())
         self._create_context = create_context
         self._on_result = None if on_result is None else make_harmless(on_result, "on_result")
-        allowed = {definition.name: definition for definition in allowed_tools(self._shared._core)}
+        allowed = {definition.name: definition for definition in self._shared._core.allowed_tools()}
         self._all = [RunnableTool(allowed[name], tool, self) for name, tool in tools.items() if name in allowed]
 
     @overload

@@ -64,82 +64,6 @@ if TYPE_CHECKING:
     from toolkit.wire.call import ToolCall
     from toolkit.wire.definition import ToolDefinition
 
-
-# ----------------------------------------------------------------------------------------------------------------------
-# Keeps what tools write from being imported as ours; called when a toolkit is built.
-
-_CHANGES_FILES: Final = frozenset({"write", "execute"})
-_warned: Final[set[str]] = set()
-
-
-def protect_imports(
-    context: ToolkitContext[Any], policy: SecurityPolicy[Any], generated: Catalog, tools: Iterable[ToolInfo]
-) -> None:
-    """From here on, nothing of ours is imported from a place where ``tools`` may write.
-
-    Warns once if such a place is on ``sys.path``: what a user's own code imports from there is not ours to refuse.
-    """
-    # The packages of a toolkit that only reads count as well: another one of this process may write them.
-    roots = [context.workspace, *context.write_roots] if context.mode == "workspace-write" else []
-    exposed = guard_imports(roots, generated.packages)
-    new = [root for root in exposed if root not in _warned]
-    if not new or not any(_may_change_files(context, policy, tool) for tool in tools):
-        return
-    import logging
-
-    logger = logging.getLogger("toolkit.imports")
-    _warned.update(new)
-    for root in new:
-        logger.warning(
-            "tools may write in %s, which is on sys.path: a module that your own code imports from there later may be "
-            "one that a tool wrote. Start the program from another directory, install your package, or use `python -P`",
-            root,
-        )
-
-
-def _may_change_files(context: ToolkitContext[Any], policy: SecurityPolicy[Any], tool: ToolInfo) -> bool:
-    if _CHANGES_FILES.isdisjoint((*tool.required, *tool.optional)) or not context.permissions.issuperset(tool.required):
-        return False
-    verdict = policy._admit(tool.name, tool.required)
-    return verdict is None or verdict.decision != "deny"
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# When programs may see the files of the workspace themselves: only if no rule is about reading them.
-#
-# The sandbox shows the workspace as a whole. Rules on paths, and approvals, bind the tools that read files, and would not
-# hold for what a program opens by itself.
-
-
-def refuse_shown_workspace(
-    context: ToolkitContext[Any], policy: SecurityPolicy[Any], tools: Iterable[ToolInfo]
-) -> None:
-    """Raises ``SetupError`` if the settings show programs the workspace, and the policy limits who may read what there."""
-    if context.programs is None or context.programs.workspace != "read-only":
-        return
-    if "read" not in context.permissions:
-        raise _refusal("this context does not grant the permission 'read'")
-    for tool in tools:
-        if "read" in tool.required and "write" not in tool.required and _is_limited(policy, tool):
-            raise _refusal(f"the policy limits which files {tool.name} may read")
-
-
-def _is_limited(policy: SecurityPolicy[Any], tool: ToolInfo) -> bool:
-    name, permissions = tool.name, tool.required
-    if policy._denied_paths(name, permissions) or policy._ask_rules(name, permissions):
-        return True
-    verdict = policy._admit(name, permissions)
-    is_offered = verdict is None or verdict.decision != "deny"
-    return is_offered and policy._allowed_places(name, permissions) is not None
-
-
-def _refusal(why: str) -> SetupError:
-    return SetupError(
-        f"programs: workspace='read-only' cannot be used, because {why}, and a program could read all of them; "
-        "leave it out (programs then read files with tools), or remove the limit"
-    )
-
-
 _GIVEN: Final[dict[type, Given]] = {ToolContext: Given("call"), ToolkitContext: Given("run")}
 _FILE_PERMISSIONS: Final = frozenset({"read", "write"})
 
@@ -557,6 +481,57 @@ class Core:
             return None
         return self.guards.process.tier if self.handlers.is_sandboxed(tool.name) else NO_SANDBOX
 
+    # -- what a model is offered ---------------------------------------------------------------------------------------
+
+    def allowed_tools(self) -> list[ToolDefinition]:
+        """Definitions of the tools that the policy may allow, in catalog order."""
+        return [self.define(info) for info in self.offered_tools()]
+
+    def offered_tools(self) -> list[ToolInfo]:
+        """The tools that the policy may allow, in catalog order."""
+        return [info for info in self.catalog.tools.values() if self.why_not_offered(info) is None]
+
+    def why_not_offered(self, info: ToolInfo) -> str | None:
+        """Why no call of a tool can succeed, or None."""
+        if info.name not in self.handlers:
+            return f"{info.name!r} has no handler in this toolkit"
+        if self._cannot_write(info):
+            return f"{info.name!r} writes files, and this context is read-only"
+        try:
+            return self.admission(info)[0]
+        except ToolFailed as error:
+            if error.reason == "SYSTEM":  # it may be gone when the tool is called
+                return None
+            raise
+
+    def define(self, info: ToolInfo) -> ToolDefinition:
+        """The definition of a tool for a model: name, description and schema."""
+        from toolkit.runtime.catalog import strip_marks
+        from toolkit.schema.spec import fill_placeholders
+        from toolkit.wire.call import JsonObject
+        from toolkit.wire.definition import ToolDefinition
+
+        row = self.catalog.definitions[info.name]
+        text = fill_placeholders(row["longDescription"] or row["description"], self.context.workspace)
+        return ToolDefinition(info.name, text, JsonObject(strip_marks(row["inputSchema"])))
+
+    def describe(self) -> str:
+        """How many tools the policy may allow, and where they work. Starts nothing: tools that need a sandbox count."""
+        tools = self.catalog.tools.values()
+        allowed = sum(info.name in self.handlers and self._may_be_allowed(info) for info in tools)
+        closed = ", closed" if self.resources.is_closed else ""
+        return f"{allowed} of {len(tools)} tools allowed, workspace {self.context.workspace!r}{closed}"
+
+    def _may_be_allowed(self, info: ToolInfo) -> bool:
+        if self._cannot_write(info) or not self.context.permissions.issuperset(info.required):
+            return False
+        verdict = self.policy._admit(info.name, info.required)
+        return verdict is None or verdict.decision in ("allow", "ask" if self.context.approver else "allow")
+
+    def _cannot_write(self, info: ToolInfo) -> bool:
+        """Whether a tool must write in a context that is read-only."""
+        return self.context.mode == "read-only" and "write" in info.required
+
 
 def _load_tool(context: ToolkitContext[Any], loop: LoopThread | None, tool: CodeTool) -> FunctionTool[..., Any]:
     """Loads a code-first tool; a lazy one is made for this context, in the toolkit's loop if the toolkit is sync."""
@@ -628,63 +603,78 @@ def _make_cache_opener(scope: DependencyScope, planner: Planner) -> Callable[[],
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Which tools a toolkit offers to a model, and how it describes them.
+# Keeps what tools write from being imported as ours; called when a toolkit is built.
+
+_CHANGES_FILES: Final = frozenset({"write", "execute"})
+_warned: Final[set[str]] = set()
 
 
-def allowed_tools(core: Core) -> list[ToolDefinition]:
-    """Definitions of the tools that the policy may allow, in catalog order."""
-    return [define(core, info) for info in offered_tools(core)]
+def protect_imports(
+    context: ToolkitContext[Any], policy: SecurityPolicy[Any], generated: Catalog, tools: Iterable[ToolInfo]
+) -> None:
+    """From here on, nothing of ours is imported from a place where ``tools`` may write.
+
+    Warns once if such a place is on ``sys.path``: what a user's own code imports from there is not ours to refuse.
+    """
+    # The packages of a toolkit that only reads count as well: another one of this process may write them.
+    roots = [context.workspace, *context.write_roots] if context.mode == "workspace-write" else []
+    exposed = guard_imports(roots, generated.packages)
+    new = [root for root in exposed if root not in _warned]
+    if not new or not any(_may_change_files(context, policy, tool) for tool in tools):
+        return
+    import logging
+
+    logger = logging.getLogger("toolkit.imports")
+    _warned.update(new)
+    for root in new:
+        logger.warning(
+            "tools may write in %s, which is on sys.path: a module that your own code imports from there later may be "
+            "one that a tool wrote. Start the program from another directory, install your package, or use `python -P`",
+            root,
+        )
 
 
-def offered_tools(core: Core) -> list[ToolInfo]:
-    """The tools that the policy may allow, in catalog order."""
-    return [info for info in core.catalog.tools.values() if why_not_offered(core, info) is None]
-
-
-def why_not_offered(core: Core, info: ToolInfo) -> str | None:
-    """Why no call of a tool can succeed, or None."""
-    if info.name not in core.handlers:
-        return f"{info.name!r} has no handler in this toolkit"
-    if _cannot_write(core, info):
-        return f"{info.name!r} writes files, and this context is read-only"
-    try:
-        return core.admission(info)[0]
-    except ToolFailed as error:
-        if error.reason == "SYSTEM":  # it may be gone when the tool is called
-            return None
-        raise
-
-
-def define(core: Core, info: ToolInfo) -> ToolDefinition:
-    """The definition of a tool for a model: name, description and schema."""
-    from toolkit.runtime.catalog import strip_marks
-    from toolkit.schema.spec import fill_placeholders
-    from toolkit.wire.call import JsonObject
-    from toolkit.wire.definition import ToolDefinition
-
-    row = core.catalog.definitions[info.name]
-    text = fill_placeholders(row["longDescription"] or row["description"], core.context.workspace)
-    return ToolDefinition(info.name, text, JsonObject(strip_marks(row["inputSchema"])))
-
-
-def describe(core: Core) -> str:
-    """How many tools the policy may allow, and where they work. Starts nothing: tools that need a sandbox count."""
-    tools = core.catalog.tools.values()
-    allowed = sum(info.name in core.handlers and _may_be_allowed(core, info) for info in tools)
-    closed = ", closed" if core.resources.is_closed else ""
-    return f"{allowed} of {len(tools)} tools allowed, workspace {core.context.workspace!r}{closed}"
-
-
-def _may_be_allowed(core: Core, info: ToolInfo) -> bool:
-    if _cannot_write(core, info) or not core.context.permissions.issuperset(info.required):
+def _may_change_files(context: ToolkitContext[Any], policy: SecurityPolicy[Any], tool: ToolInfo) -> bool:
+    if _CHANGES_FILES.isdisjoint((*tool.required, *tool.optional)) or not context.permissions.issuperset(tool.required):
         return False
-    verdict = core.policy._admit(info.name, info.required)
-    return verdict is None or verdict.decision in ("allow", "ask" if core.context.approver else "allow")
+    verdict = policy._admit(tool.name, tool.required)
+    return verdict is None or verdict.decision != "deny"
 
 
-def _cannot_write(core: Core, info: ToolInfo) -> bool:
-    """Whether a tool must write in a context that is read-only."""
-    return core.context.mode == "read-only" and "write" in info.required
+# ----------------------------------------------------------------------------------------------------------------------
+# When programs may see the files of the workspace themselves: only if no rule is about reading them.
+#
+# The sandbox shows the workspace as a whole. Rules on paths, and approvals, bind the tools that read files, and would not
+# hold for what a program opens by itself.
+
+
+def refuse_shown_workspace(
+    context: ToolkitContext[Any], policy: SecurityPolicy[Any], tools: Iterable[ToolInfo]
+) -> None:
+    """Raises ``SetupError`` if the settings show programs the workspace, and the policy limits who may read what there."""
+    if context.programs is None or context.programs.workspace != "read-only":
+        return
+    if "read" not in context.permissions:
+        raise _refusal("this context does not grant the permission 'read'")
+    for tool in tools:
+        if "read" in tool.required and "write" not in tool.required and _is_limited(policy, tool):
+            raise _refusal(f"the policy limits which files {tool.name} may read")
+
+
+def _is_limited(policy: SecurityPolicy[Any], tool: ToolInfo) -> bool:
+    name, permissions = tool.name, tool.required
+    if policy._denied_paths(name, permissions) or policy._ask_rules(name, permissions):
+        return True
+    verdict = policy._admit(name, permissions)
+    is_offered = verdict is None or verdict.decision != "deny"
+    return is_offered and policy._allowed_places(name, permissions) is not None
+
+
+def _refusal(why: str) -> SetupError:
+    return SetupError(
+        f"programs: workspace='read-only' cannot be used, because {why}, and a program could read all of them; "
+        "leave it out (programs then read files with tools), or remove the limit"
+    )
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -758,7 +748,7 @@ class View:
         """Whether something may end a call from outside."""
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {describe(self._core)}>"
+        return f"<{type(self).__name__}: {self._core.describe()}>"
 
     @property
     def load(self) -> Load:
@@ -771,7 +761,7 @@ class View:
 
     def get_allowed_tools(self) -> list[ToolDefinition]:
         """Definitions of the tools that the policy may allow, in catalog order: what to offer a model."""
-        return allowed_tools(self._core)
+        return self._core.allowed_tools()
 
     def signatures(self, names: Iterable[str] | None = None, *, budget: int | None = None) -> str:
         """These tools, or all that the policy may allow, as typed Python functions: text for the prompt of a model.
@@ -785,7 +775,7 @@ class View:
     def search_tools(self, query: str, *, limit: int = 10) -> list[ToolDefinition]:
         """Definitions of the tools that share words with the query, the best first: what to offer when there are many."""
         found = self._tool_texts().search(query, limit)
-        return [define(self._core, self._core.catalog.tools[match.name]) for match in found]
+        return [self._core.define(self._core.catalog.tools[match.name]) for match in found]
 
     def _tool_texts(self) -> ToolTexts:
         from toolkit.runtime.discovery import ToolTexts

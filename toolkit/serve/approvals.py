@@ -26,7 +26,6 @@ from toolkit.visible import escape_hidden, escape_hidden_lines
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
 
-    from toolkit.runtime.approvals import ApprovalRequest
     from toolkit.runtime.signals import CancelSignal
     from toolkit.serve.calls import Turn
     from toolkit.serve.server import Answers

@@ -33,7 +33,7 @@ from toolkit.guard.policy.rule import effective_hints
 from toolkit.runtime.catalog import strip_marks
 from toolkit.runtime.progress import Progress
 from toolkit.runtime.signals import CancelSignal
-from toolkit.runtime.toolkit import View, core_of, define, offered_tools
+from toolkit.runtime.toolkit import View, core_of
 from toolkit.serve.approvals import CURRENT, AskedCall, ask_by_result
 from toolkit.serve.sessions import finish_sending, ignore_failure, output_uri, session_key
 from toolkit.serve.setup import says_what_it_does
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from toolkit.runtime.catalog import ToolInfo
     from toolkit.serve.server import Answers
     from toolkit.serve.sessions import SessionToolkit, SessionToolkits
-    from toolkit.wire.call import ToolResult
     from toolkit.wire.definition import ToolDefinition
 
 
@@ -193,7 +192,7 @@ def list_tools(toolkit: View, protocol_version: str) -> list[Tool]:
     """The tools to offer, in catalog order."""
     core = core_of(toolkit)
     rows = core.catalog.definitions
-    return [_as_mcp(define(core, info), info, rows[info.name], protocol_version) for info in offered_tools(core)]
+    return [_as_mcp(core.define(info), info, rows[info.name], protocol_version) for info in core.offered_tools()]
 
 
 def _as_mcp(definition: ToolDefinition, info: ToolInfo, row: Mapping[str, Any], protocol_version: str) -> Tool:

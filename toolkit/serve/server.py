@@ -55,8 +55,6 @@ from toolkit.serve.sessions import (
 from toolkit.serve.setup import file_state, watch_policy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
     from mcp.server.models import InitializationOptions
     from mcp_types import LoggingLevel

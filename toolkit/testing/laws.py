@@ -40,7 +40,7 @@ from toolkit.wire import (
 )
 
 if TYPE_CHECKING:
-    from toolkit.wire import AnswerEvent, ChatMessage, QueryResult, ToolChoice
+    from toolkit.wire import ToolChoice
 
 
 # ----------------------------------------------------------------------------------------------------------------------

@@ -78,7 +78,6 @@ if TYPE_CHECKING:
     from mcp.shared.dispatcher import ProgressFnT
 
     from toolkit.packs.mcp.server import McpServer
-    from toolkit.packs.mcp.session import ServerAccess
 
 
 __all__ = ["McpConnection", "ServerAccess"]

@@ -42,7 +42,6 @@ from toolkit.schema.accepts import compile_pattern, matches
 from toolkit.schema.keywords import APPLIED_IN_PLACE, REFERENCES, References, Schema, children
 
 if TYPE_CHECKING:
-    from toolkit.runtime.catalog import Tool
     from toolkit.runtime.programs.host import ProgramOrigin
     from toolkit.runtime.signals import CallSignal
     from toolkit.runtime.workers import Workers
