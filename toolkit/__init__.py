@@ -150,6 +150,7 @@ if TYPE_CHECKING:
     from toolkit.stores import SubagentRunner as SubagentRunner
     from toolkit.stores import Todo as Todo
     from toolkit.stores import TodoStore as TodoStore
+    from toolkit.wire import ArgumentsDelta as ArgumentsDelta
     from toolkit.wire import AssistantToolCallMessage as AssistantToolCallMessage
     from toolkit.wire import AsyncStreamResult as AsyncStreamResult
     from toolkit.wire import ChatMessage as ChatMessage
@@ -162,6 +163,7 @@ if TYPE_CHECKING:
     from toolkit.wire import QueryOptions as QueryOptions
     from toolkit.wire import QueryResult as QueryResult
     from toolkit.wire import StreamResult as StreamResult
+    from toolkit.wire import TextDelta as TextDelta
     from toolkit.wire import TextMessage as TextMessage
     from toolkit.wire import ToolCall as ToolCall
     from toolkit.wire import ToolChoice as ToolChoice
@@ -169,6 +171,7 @@ if TYPE_CHECKING:
     from toolkit.wire import ToolResult as ToolResult
     from toolkit.wire import ToolResultMessage as ToolResultMessage
     from toolkit.wire import Usage as Usage
+    from toolkit.wire import UsageUpdate as UsageUpdate
     from toolkit.wire import has_tool_calls as has_tool_calls
     from toolkit.wire import is_tool_result as is_tool_result
 else:
