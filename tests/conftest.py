@@ -166,6 +166,7 @@ def pytest_configure(config: pytest.Config) -> None:
     costs: Path | None = config.getoption("--costs")
     if costs is not None:
         if not hasattr(config, "workerinput"):
+            costs.parent.mkdir(parents=True, exist_ok=True)
             costs.write_text("")
         config.pluginmanager.register(Costs(costs))
 
