@@ -309,7 +309,8 @@ class ToolMessage(Generic[NameT_co, ContentT_co]):
 
     def _words(self) -> str:
         """The whole text."""
-        return self._own_text() if self.render is None else self.render(self.content)
+        render = self._form.render
+        return self._own_text() if render is None else render(self.content)
 
     def _show(self) -> ShownText:
         if self._shown is None:
@@ -338,9 +339,8 @@ class ToolMessage(Generic[NameT_co, ContentT_co]):
         return _carries_content(self.content)
 
     def _media(self) -> tuple[ContentBlock, ...]:
-        if _carries_content(self.content):
-            return (*self.attachments, *self.content.blocks)
-        return self.attachments
+        attached = () if self._reported is None else self._reported.attachments
+        return (*attached, *self.content.blocks) if _carries_content(self.content) else attached
 
     def to_result(self, tool_call_id: str) -> ToolResult:
         """The result for the wire: text, data, or several blocks if there are media. Data that is too long becomes text."""

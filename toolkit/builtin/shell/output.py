@@ -121,8 +121,8 @@ class OutputCollector:
     """
 
     def __init__(self, limit: int, on_text: OnText | None, open_writer: Callable[[], FullOutputWriter]) -> None:
-        self.streams: Final[Mapping[Stream, HeadTail]] = {name: HeadTail(limit) for name in STREAMS}
-        self._escapers = {name: OutputEscaper() for name in STREAMS}
+        self.streams: Final[Mapping[Stream, HeadTail]] = {"stdout": HeadTail(limit), "stderr": HeadTail(limit)}
+        self._escapers: Final[Mapping[Stream, OutputEscaper]] = {"stdout": OutputEscaper(), "stderr": OutputEscaper()}
         self._on_text = on_text
         self._open_writer = open_writer
         self._writer: FullOutputWriter | None = None
