@@ -44,9 +44,9 @@ quick: $(READY) ## the inner loop, under a minute: ruff, mypy's daemon, toolkit 
 	$(BIN)/toolkit check
 	$(BIN)/pytest --quiet -n 2 --quick -m "not slow"
 
-# One process more than cores: some tests wait for what they started to end.
+# Two processes more than cores: many tests wait for what they started to end.
 test: check-generated lint typecheck ## every check
-	$(BIN)/pytest --quiet -n 3 --dist loadgroup
+	$(BIN)/pytest --quiet -n 4 --dist loadgroup
 
 test-all: check-generated lint typecheck ## every check, the slow and whole-corpus ones included
 	$(BIN)/pytest --quiet -n 2 --dist loadgroup --everything

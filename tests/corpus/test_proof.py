@@ -10,7 +10,7 @@ from tests.corpus.calls import calls
 from tests.corpus.project import SharedProject, SharedTool, shared_tools
 from tests.corpus.proof import INVOKE_EVERY, JUDGES, Proof, prove, run_checker
 
-SAMPLE_EVERY = 120
+SAMPLE_EVERY = 240
 REFUSED_AT_MOST = 0.005
 
 

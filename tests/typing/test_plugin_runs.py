@@ -146,6 +146,7 @@ def test_the_daemon_follows_the_generated_package(daemon: Daemon) -> None:
     assert daemon.check() == []
 
 
+@pytest.mark.whole
 def test_what_a_caller_ignores_with_the_plugin_it_ignores_without(tmp_path: Path) -> None:
     project = Checked(tmp_path, "alpha", "beta")
     wrong = "    toolkit.invoke('x', {})  # type: ignore[arg-type]\n    return toolkit"
