@@ -38,8 +38,7 @@ def takes_settings_in_groups(policy: SecurityPolicy, approver: toolkit.Approver)
 
 def refuses_wrong_settings(policy: SecurityPolicy) -> None:
     toolkit.FileSettings(mode="sometimes")  # error
-    toolkit.CommandSettings(command_network="host")  # error
+    toolkit.CommandSettings(network="everything")  # error
     toolkit.CallSettings(deadline="soon")  # error
     ToolkitContext(".", policy, mode="sometimes")  # error
     ToolkitContext(".", policy, files=toolkit.CallSettings())  # error
-    ToolkitContext(".", policy, concurrency=toolkit.Concurrency())  # error

@@ -58,5 +58,6 @@ def refuses_other_tools(toolkit: ReviewerToolkit, writer: WriterToolkit) -> None
 def keeps_toolkits_apart(toolkit: AcmeToolkit, reviewer: ReviewerToolkit) -> None:
     create_reviewer_toolkit(ToolkitContext(".", SecurityPolicy(tools={"bash": "allow"})))  # error
     ToolkitContext(".", SecurityPolicy(), approver=lambda request: "yes")  # error
+    ToolkitContext(".", SecurityPolicy(), concurrency=None)  # error
     narrow: ReviewerToolkit = toolkit  # error
     wide: AcmeToolkit = reviewer  # error
