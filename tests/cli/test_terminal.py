@@ -180,7 +180,6 @@ ATTACKS: dict[str, tuple[Callable[[Project], None], tuple[str, ...], bool]] = {
     "invoke: an exception in the log": (functions, ("invoke", "fail", '{"a": 1}'), False),
     "policy explain: a reason": (policy, ("policy", "explain", "alpha", '{"query": "x"}', "--policy", "policy.toml", "--workspace", "desk"), True),
     "audit verify: the file's name": (audit_log, ("audit", "verify", f"{HOSTILE}.log"), False),
-    "audit head": (audit_log, ("audit", "head", "audit.log"), True),
     "wrong usage: an option": (nothing, ("tools", f"--{HOSTILE}"), False),
 }  # fmt: skip
 ESCAPED_BEFORE: dict[str, tuple[Callable[[Project], None], tuple[str, ...], bool]] = {
