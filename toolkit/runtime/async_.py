@@ -1,4 +1,4 @@
-"""Runs tool calls in the caller's event loop: the same steps as ``runner``, awaited."""
+"""Runs tool calls in the caller's event loop: the stages of ``path``, as ``sync.Runner`` drives them, awaited."""
 
 from __future__ import annotations
 
@@ -173,8 +173,7 @@ class AsyncRunner(View):
     async def _run_elsewhere(self, call: PreparedCall, ctx: ToolContext, signal: CallSignal) -> object:
         """The value of the handler, which runs in a thread or in a task of its own and can be left there."""
         signal.check()
-        threaded = not call.tool.is_async
-        value = await await_handler(*self._start_handler(call, ctx, signal, threaded=threaded))
+        value = await await_handler(*self._start_handler(call, ctx, signal))
         return await self._release(call, ctx, value)
 
     async def _release(self, call: PreparedCall, ctx: ToolContext, value: Any) -> object:
@@ -221,11 +220,11 @@ class AsyncRunner(View):
         return await asyncio.wrap_future(self._core.workers.submit(work))
 
     def _start_handler(
-        self, call: PreparedCall, ctx: ToolContext, signal: CallSignal, *, threaded: bool
+        self, call: PreparedCall, ctx: ToolContext, signal: CallSignal
     ) -> tuple[asyncio.Future[Any], CallSignal, Stop, Job]:
         """Starts the handler in a thread or in a task of the running loop; returns what ``await_handler`` takes."""
         handler, args, workers = call.handler, call.arguments, self._core.workers
-        if not threaded:
+        if call.tool.is_async:
             task = start_contained(await_and_release(handler, args, ctx), asyncio.get_running_loop())
             return task, signal, task.cancel, partial(workers.count_abandoned, task)
 
