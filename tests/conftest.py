@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import sys
 import zlib
 from collections import Counter
 from collections.abc import Generator, Iterator
@@ -186,6 +187,17 @@ def _separate_state_directories(tmp_path_factory: pytest.TempPathFactory) -> Ite
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _forgotten_modules(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What the tests of a file wrote and imported is not there for the next file, which may give a package the same name."""
+    yield
+    written = str(tmp_path_factory.getbasetemp())
+    for name, module in list(sys.modules.items()):
+        places = (getattr(module, "__file__", None), *getattr(module, "__path__", ()))
+        if any(isinstance(place, str) and place.startswith(written) for place in places):
+            del sys.modules[name]
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -34,8 +33,6 @@ def catalog(corpus: Path, tmp_path_factory: pytest.TempPathFactory, everything: 
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(root))
         yield import_module(f"{project.package}.catalog").CATALOG
-        for name in [name for name in sys.modules if name.partition(".")[0] == "described"]:
-            del sys.modules[name]
 
 
 @pytest.fixture(scope="module")
