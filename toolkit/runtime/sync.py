@@ -68,12 +68,11 @@ class Runner(View, Closeable):
                 if response is not None:
                     message = path.conclude(tool, response.content, ctx, call.repairs, answered_by="the approver")
                     return self._deliver(message, record)
-            run = self._run_inline if inline else self._run_elsewhere
             if tool.turns is None:
-                value = run(call, ctx, signal)
+                value = self._run_inline(call, ctx, signal) if inline else self._run_elsewhere(call, ctx, signal)
             else:
                 with tool.turns.hold(tool.name, signal):
-                    value = run(call, ctx, signal)
+                    value = self._run_inline(call, ctx, signal) if inline else self._run_elsewhere(call, ctx, signal)
             message = path.conclude(tool, value, ctx, call.repairs)
             return message if self._on_result is None and record is None else self._deliver(message, record)
         except BaseException as error:

@@ -76,7 +76,8 @@ class PreparedCall:
     handler: Callable[..., Any]
     arguments: BaseModel
     """Validated; replaced if the approver edits them."""
-    verdict: Verdict
+    verdict: Verdict | None = None
+    """None where the policy says the same of every call of the tool: ``tool.always``."""
     repairs: Sequence[Repair] = ()
     """What was repaired in the arguments."""
     request: ApprovalRequest | None = None
@@ -250,9 +251,7 @@ class Core:
             if tool.refusal is not None:
                 raise path.not_admitted(tool)
             call.arguments, call.repairs = path.read_arguments(tool, arguments, is_text)
-            if tool.always is not None:
-                call.verdict = tool.always
-            else:
+            if tool.always is None:
                 self._authorize(call, call_id)
             if tool.handler is None:
                 raise path.no_handler(tool)
@@ -274,7 +273,9 @@ class Core:
         The context of the call gets the files that were approved.
         """
         if call.record is not None:
-            call.record.note_decision(call.verdict, self.tier_of(call.tool), answer)
+            verdict = call.verdict or call.tool.always
+            assert verdict is not None  # `prepare` judges every call that has no verdict at once
+            call.record.note_decision(verdict, self.tier_of(call.tool), answer)
         if call.request is not None:
             from toolkit.runtime.approvals import Respond
 
