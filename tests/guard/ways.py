@@ -11,6 +11,7 @@ from typing import Final, Literal, TypeAlias
 import pytest
 
 from toolkit.guard import CarrierChoice, CommandLimits, GitMode, Mode, Network, ProcessGuard, SandboxChoice
+from toolkit.guard.files.protect import Root
 from toolkit.guard.process.tier import pick_tier
 
 Way: TypeAlias = Literal["full", "bubblewrap", "reduced", "unsafe-none"]
@@ -54,8 +55,8 @@ def guard_in(
     workspace: Path,
     *,
     mode: Mode = "workspace-write",
-    read_roots: Sequence[str] = (),
-    write_roots: Sequence[str] = (),
+    read_roots: Sequence[str | Root] = (),
+    write_roots: Sequence[str | Root] = (),
     state_dir: str | None = None,
     limits: CommandLimits | None = None,
     internet: Network | None = None,

@@ -87,7 +87,7 @@ def test_read_roots_show_what_is_not_found(make_sync: Doors, tmp_path: Path) -> 
 def test_read_roots_take_no_directory_that_would_break_the_sandbox(make_sync: Doors) -> None:
     for root in ("/", "/proc", "/no/such/place"):
         with pytest.raises(
-            ToolFailed, match=r"MCP server 'own': read_roots: .* (is not a directory|cannot be given)"
+            ToolFailed, match=r"MCP server 'own': the read root .* (does not exist; create it|cannot be given)"
         ) as caught:
             told(make_sync(pack("python", "odd.py", read_roots=(root,))), "count")
         assert caught.value.reason == "NOT_CONFIGURED"

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from toolkit.guard.files.path import Accept, ignore_changes
+from toolkit.guard.files.protect import Root
 from toolkit.guard.files.sandbox_fs import HoldLock, SandboxFS
 from toolkit.guard.forks import start_again_in_child
 from toolkit.guard.trusted_code import trusted_code
@@ -21,6 +25,16 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
+
+_packages: Final[weakref.WeakKeyDictionary[ModuleType, Root]] = weakref.WeakKeyDictionary()
+
+
+def open_package(name: str) -> Root:
+    """The directory of a package, as it was when the first toolkit of this process with its tools was built."""
+    module = import_module(name)
+    if module not in _packages:
+        _packages[module] = Root.open(next(iter(module.__path__)), "package", writable=False)
+    return _packages[module]
 
 
 class _MadeOnce(Generic[T]):
@@ -50,15 +64,19 @@ class Guards:
         self, context: ToolkitContext[Any], packages: Sequence[str] = (), hold_elsewhere: HoldLock | None = None
     ) -> None:
         self._context = context
-        self._packages = packages
         self.start_again_in_child()
         start_again_in_child(self)
         writable = context.mode == "workspace-write"
+        # All are opened here, before any tool can change what a name leads to, and no name is looked up again.
+        self._packages = {name: open_package(name) for name in ("toolkit", *packages)}
+        self._workspace = Root.open(context.workspace, "workspace", writable=writable)
+        self._read_roots = [Root.open(root, "read root", writable=False) for root in context.read_roots]
+        self._write_roots = [Root.open(root, "write root", writable=writable) for root in context.write_roots]
         self.fs: Final = SandboxFS(
-            context.workspace,
+            self._workspace,
             mode=context.mode,
-            read_roots=context.read_roots,
-            write_roots=context.write_roots,
+            read_roots=self._read_roots,
+            write_roots=self._write_roots,
             journal=context.state.path("journal"),
             read_only=trusted_code([context.workspace, *context.write_roots]) if writable else (),
             git=context.git,
@@ -93,11 +111,11 @@ class Guards:
         # It was there when the toolkit was built; that it has been removed since is not a mistake in the setup.
         self.fs.open_dir(".").close()
         return ProcessGuard(
-            context.workspace,
+            self._workspace,
             sandbox=context.sandbox,
             mode=context.mode,
-            read_roots=context.read_roots,
-            write_roots=context.write_roots,
+            read_roots=self._read_roots,
+            write_roots=self._write_roots,
             state_dir=context.state.path("homes"),
             git=context.git,
             limits=context.command_limits,
@@ -125,7 +143,7 @@ class Guards:
         """What runs programs that a model wrote, in a sandbox of their own."""
         from toolkit.runtime.programs.programs import Programs
 
-        return Programs(self._context, self._packages)
+        return Programs(self._context, self._workspace, self._packages)
 
     def close(self) -> None:
         """Closes what was opened."""

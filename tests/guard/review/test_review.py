@@ -12,6 +12,7 @@ from tests.guard.repositories import git
 from tests.guard.review.world import Repositories
 from tests.guard.ways import FULL, SANDBOXED, Way, guard_in
 from toolkit.guard.files.consent import Globs
+from toolkit.guard.files.protect import Root
 from toolkit.guard.review import scan
 from toolkit.guard.review.scan import EntryPlace, Scanner, ScanRoot
 
@@ -103,7 +104,7 @@ def found(scanner: Scanner) -> tuple[list[str], list[str], list[str]]:
 
 def test_every_change_of_a_directory_is_seen_at_once(tmp_path: Path) -> None:
     """Right after the last scan, when the clock of the file system may not have moved."""
-    scanner = Scanner([ScanRoot(str(tmp_path))], Globs([".envrc"]), [])
+    scanner = Scanner([ScanRoot(Root.open(tmp_path, "workspace", writable=True))], Globs([".envrc"]), [])
     for number in range(200):
         folder = tmp_path / f"{number % 7}" / f"{number}"
         folder.mkdir(parents=True)
@@ -117,7 +118,7 @@ def test_a_directory_that_is_exchanged_for_another_is_read_again(tmp_path: Path)
     (tmp_path / "a/b").mkdir(parents=True)
     (tmp_path / "other/.git").mkdir(parents=True)
     os.utime(tmp_path / "other", (1, 1))
-    scanner = Scanner([ScanRoot(str(tmp_path))], Globs([]), [])
+    scanner = Scanner([ScanRoot(Root.open(tmp_path, "workspace", writable=True))], Globs([]), [])
     assert found(scanner)[0] == ["other/.git"]
     (tmp_path / "a/b").rmdir()
     (tmp_path / "other").rename(tmp_path / "a/b")
@@ -129,7 +130,7 @@ def test_no_link_is_followed(tmp_path: Path) -> None:
     (tmp_path / "ws/a").mkdir(parents=True)
     (tmp_path / "ws/link").symlink_to(tmp_path / "outside")
     (tmp_path / "ws/.git").symlink_to(tmp_path / "outside/.git")
-    root = ScanRoot(str(tmp_path / "ws"))
+    root = ScanRoot(Root.open(tmp_path / "ws", "workspace", writable=True))
     assert found(Scanner([root], Globs([]), [])) == ([], [".git"], [])
     with pytest.raises(NotADirectoryError):
         root.open_folder("link")
@@ -144,7 +145,11 @@ def test_other_spellings_count(tmp_path: Path, name: str) -> None:
     (tmp_path / "a" / name).mkdir(parents=True)
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / name).touch()
-    assert found(Scanner([ScanRoot(str(tmp_path))], Globs([]), [])) == ([f"a/{name}"], [f"b/{name}"], [])
+    assert found(Scanner([ScanRoot(Root.open(tmp_path, "workspace", writable=True))], Globs([]), [])) == (
+        [f"a/{name}"],
+        [f"b/{name}"],
+        [],
+    )
 
 
 def test_too_many_directories_are_counted_and_the_result_says_so(

@@ -19,7 +19,8 @@ from tests.programs.hostile.world import PRELUDE as PROGRAM_PRELUDE
 from tests.programs.hostile.world import SOURCE, World
 from toolkit import CancelSignal, ProgramSettings
 from toolkit.runtime.programs.host import ProgramHost, Ran, SyncCaller
-from toolkit.runtime.programs.process import Interpreters, package_folder
+from toolkit.runtime.guards import open_package
+from toolkit.runtime.programs.process import Interpreters
 from toolkit.runtime.programs.result import TimeLimit
 from toolkit.runtime.sync import Runner
 
@@ -77,10 +78,12 @@ def run_table(way: Way, base: Path, inputs: dict[str, object]) -> Ran:
     made = World(base)
     folder = base / "empty"
     folder.mkdir()
-    roots = [package_folder(name) for name in ("toolkit", "toolkit.generated")]
+    packages = {name: open_package(name) for name in ("toolkit", "toolkit.generated")}
     try:
-        with guard_in(way, folder, mode="read-only", read_roots=roots, state_dir=str(base / "homes")) as guard:
-            interpreters = Interpreters(guard, ["toolkit.generated"])
+        with guard_in(
+            way, folder, mode="read-only", read_roots=list(packages.values()), state_dir=str(base / "homes")
+        ) as guard:
+            interpreters = Interpreters(guard, packages)
             process = interpreters.take(TimeLimit.beginning_now(60), CancelSignal())
             try:
                 runner = Runner._over(made.toolkit._core)

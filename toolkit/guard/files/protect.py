@@ -45,15 +45,25 @@ _LOADS_CODE: Final = "the toolkit or its Python interpreter loads code or settin
 
 
 class Root(Descriptor):
-    """A directory that tools may use, held open, with the absolute name it was given by."""
+    """A directory that tools may use. It is opened once and handed on: its name may lead elsewhere a moment later.
 
-    __slots__ = ("name", "names", "writable")
+    ``name`` is the absolute path it was given by, ``real`` its real path when it was opened.
+    """
 
-    def __init__(self, number: int, name: str, *, writable: bool) -> None:
+    __slots__ = ("name", "names", "real", "writable")
+
+    def __init__(self, number: int, name: str, real: str, *, writable: bool) -> None:
         super().__init__(number)
         self.name: Final = name
         self.names: Final[Names] = tuple(part for part in name.split("/") if part)
+        self.real: Final = real
         self.writable: Final = writable
+
+    @property
+    def identity(self) -> list[int]:
+        """Device and inode number, which distinguish it from another directory that gets its name later."""
+        info = os.fstat(self.number)
+        return [info.st_dev, info.st_ino]
 
     def refuse_removed(self) -> None:
         """Raises if the directory is no longer there: it would look as if it were empty."""
@@ -65,8 +75,10 @@ class Root(Descriptor):
             raise removed_root()
 
     @classmethod
-    def open(cls, given: str | os.PathLike[str], what: str, *, writable: bool) -> Self:
-        """Open a directory that the user named; ``what`` it is goes into the error."""
+    def open(cls, given: str | os.PathLike[str] | Root, what: str, *, writable: bool) -> Self:
+        """Open a directory that the user named; ``what`` it is goes into the error. One that is open stays the same."""
+        if isinstance(given, Root):
+            return cls(os.dup(given.number), given.name, given.real, writable=writable)
         try:
             number = os.open(given, HANDLE | os.O_DIRECTORY)
         except OSError as error:
@@ -74,7 +86,8 @@ class Root(Descriptor):
             if error.errno == errno.ENOENT:
                 raise SetupError(f"the {what} {name!r} does not exist; create it, or name another folder") from error
             raise SetupError(f"{what} {name!r} cannot be opened as a directory: {error.strerror}") from error
-        return cls(number, os.path.abspath(given), writable=writable)
+        real = "/" + "/".join(real_names(number))
+        return cls(number, os.path.abspath(given), real, writable=writable)
 
 
 def journal_outside(path: str, roots: Sequence[Root]) -> str:

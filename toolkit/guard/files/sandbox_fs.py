@@ -70,7 +70,7 @@ MAX_GLOB_DEPTH: Final = 200
 """How many directories below each other are walked: each of them is open meanwhile."""
 
 HoldLock: TypeAlias = Callable[[str, Check], AbstractContextManager[None]]
-RootPaths: TypeAlias = Sequence[str | os.PathLike[str]]
+RootPaths: TypeAlias = Sequence[str | os.PathLike[str] | Root]
 # Comparing names is slow, and a suggestion is not worth more.
 _MAX_COMPARED_NAMES: Final = 1000
 _MAX_COMPARED_DEPTH: Final = 64
@@ -108,7 +108,7 @@ class SandboxFS(Handle[AccessRules]):
 
     def __init__(
         self,
-        root: str | os.PathLike[str],
+        root: str | os.PathLike[str] | Root,
         *,
         resolver: ResolverName = "auto",
         mode: Mode = "workspace-write",

@@ -38,6 +38,7 @@ from typing import TYPE_CHECKING, Final, Self, TypeAlias, TypedDict, Unpack
 from toolkit.errors import InvalidArguments, SetupError, ToolFailed, ToolkitError, ToolNotAllowed
 from toolkit.guard.files.handles import Check
 from toolkit.guard.files.path import Accept, display
+from toolkit.guard.files.protect import Root
 from toolkit.guard.files.sandbox_fs import SandboxFS
 from toolkit.guard.forks import close_pipe, open_pipe, start_again_in_child
 from toolkit.guard.network.hosts import Network
@@ -55,7 +56,7 @@ from toolkit.guard.process.command import Command, CommandExit, build_environmen
 from toolkit.guard.process.fork_client import memory_file
 from toolkit.guard.process.messages import CommandRequest
 from toolkit.guard.process.program import expand_home, find_environment
-from toolkit.guard.process.sandbox import GuardedNetwork, Sandbox, StartErrors, real_root, stdin_from_pipe
+from toolkit.guard.process.sandbox import GuardedNetwork, Sandbox, StartErrors, open_root, stdin_from_pipe
 from toolkit.guard.process.tier import Tier, TierChoice, pick_tier
 from toolkit.guard.system_faults import system_fault
 from toolkit.guard.trusted_code import places_to_hold
@@ -137,6 +138,7 @@ class RunOptions(TypedDict, total=False):
 class ProcessGuard:
     """Runs programs for one workspace, which is opened here once and stays the same directory from then on.
 
+    ``workspace`` and the other roots are paths, or open already, such as those of the file tools beside it.
     ``carrier`` is who builds the full tier: our own code (``own``), ``bubblewrap``, or the first of them that works.
     ``read_roots`` and ``write_roots`` are directories outside the workspace that commands may use as well.
     ``state_dir`` is where the reduced tier keeps the commands' HOME; the system's directory for temporary files if not
@@ -148,13 +150,13 @@ class ProcessGuard:
 
     def __init__(
         self,
-        workspace: str,
+        workspace: str | Root,
         *,
         sandbox: SandboxChoice = "auto",
         carrier: CarrierChoice = "auto",
         mode: Mode = "workspace-write",
-        read_roots: Sequence[str] = (),
-        write_roots: Sequence[str] = (),
+        read_roots: Sequence[str | Root] = (),
+        write_roots: Sequence[str | Root] = (),
         state_dir: str | None = None,
         git: GitMode = "commit",
         limits: CommandLimits | None = None,
@@ -163,17 +165,20 @@ class ProcessGuard:
     ) -> None:
         if mode not in _MODES:
             raise SetupError(f"mode must be one of {', '.join(_MODES)}, not {mode!r}")
-        avoid = [real_root("workspace", workspace), *map(os.path.realpath, (*read_roots, *write_roots))]
-        self._choice = pick_tier(sandbox, carrier, avoid)
+        self.root: Final = open_root(workspace, "workspace")
+        read = [open_root(root, "read root") for root in read_roots]
+        write = [open_root(root, "write root") for root in write_roots]
+        self._choice = pick_tier(sandbox, carrier, [root.real for root in (self.root, *read, *write)])
         if mode == "workspace-write" and self._choice.name == "reduced":
-            self._choice = judge_exposed_code(self._choice, [workspace, *write_roots], by_name=sandbox == "reduced")
+            inside = [root.real for root in (self.root, *write)]
+            self._choice = judge_exposed_code(self._choice, inside, by_name=sandbox == "reduced")
         with StartErrors(), contextlib.ExitStack() as stack:
-            self._fs = stack.enter_context(SandboxFS(workspace))
+            self._fs = stack.enter_context(SandboxFS(self.root))
             self._sandbox = Sandbox(
-                workspace,
+                self.root,
                 writable=mode == "workspace-write",
-                read_roots=read_roots,
-                write_roots=write_roots,
+                read_roots=read,
+                write_roots=write,
                 state_dir=state_dir,
                 choice=self._choice,
                 limits=limits or CommandLimits(),
@@ -788,7 +793,7 @@ def judge_exposed_code(choice: TierChoice, roots: Sequence[str], *, by_name: boo
     places = places_to_hold(roots)
     if not places:
         return choice
-    place = os.path.relpath(places[0], os.path.realpath(roots[0]))
+    place = os.path.relpath(places[0], roots[0])
     exposed = f"the reduced sandbox cannot keep commands from changing the Python that runs this program ({place!r})"
     if by_name:
         _log.warning(

@@ -11,13 +11,13 @@ import os
 import re
 import subprocess
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
 from toolkit.errors import SandboxViolation, SetupError, ToolFailed, ToolNotAllowed
 from toolkit.guard.files.path import Accept
-from toolkit.guard.files.resolve import HANDLE
+from toolkit.guard.files.protect import Root
 from toolkit.guard.forks import close_pipe, count_restart, open_pipe, start_again_in_child
 from toolkit.guard.network.hosts import Network
 from toolkit.guard.permission import CommandLimits, CommandNetwork, GitMode
@@ -56,20 +56,19 @@ class Sandbox:
 
     def __init__(
         self,
-        workspace: str,
+        workspace: Root,
         *,
         writable: bool,
-        read_roots: Sequence[str],
-        write_roots: Sequence[str],
+        read_roots: Sequence[Root],
+        write_roots: Sequence[Root],
         state_dir: str | None,
         choice: TierChoice,
         limits: CommandLimits,
         git: GitMode,
         keep: Sequence[str],
     ) -> None:
-        self.workspace = real_root("workspace", workspace)
-        read = [real_root("read_roots", path) for path in read_roots]
-        write = [real_root("write_roots", path) for path in write_roots]
+        self.workspace = workspace.real
+        read, write = identities_of(read_roots), identities_of(write_roots)
         self._state_dir = None if state_dir is None else os.path.realpath(state_dir)
         inside = (self.workspace, *write)
         if self._state_dir is not None and any(is_below(self._state_dir, root) for root in inside):
@@ -77,15 +76,14 @@ class Sandbox:
         interpreter = [path for path in interpreter_roots() if not any(is_below(path, root) for root in inside)]
         # A replaced interpreter would run outside the sandbox next time.
         trusted = places_to_hold(inside) if writable else []
-        reading = identities([*read, *interpreter])
-        roots = Roots(self.workspace, writable, reading, identities(write if writable else []), trusted)
+        roots = Roots(self.workspace, writable, {**read, **identities(interpreter)}, write if writable else {}, trusted)
         self._setup = Setup(choice.name, choice.bubblewrap, roots, limits)
-        self._fd = os.open(self.workspace, HANDLE | os.O_DIRECTORY)
+        self._fd = os.dup(workspace.number)
         # A command of the full tier cannot write these, though they may be below a root that it can write.
         skip = [path for path in (*read, *interpreter, *trusted) if choice.name == "full"]
         self.path = search_path(inside, skip if writable else inside)
         self._review = Review(
-            [self.workspace, *write],
+            [workspace, *write_roots],
             git=git,
             keep=keep,
             code=places_to_put_back(inside) if writable else (),
@@ -114,7 +112,7 @@ class Sandbox:
         """
         known = self._setup.roots
         # Also as it is written: links inside may lead through links.
-        extra = [path for root in roots for path in (real_root("read_roots", root), os.path.abspath(root))]
+        extra = [path for root in roots for path in (open_root(root, "read root").real, os.path.abspath(root))]
         made = copy.copy(self)
         made._setup = dataclasses.replace(
             self._setup, roots=dataclasses.replace(known, read={**known.read, **identities(extra)})
@@ -277,14 +275,17 @@ class Sandbox:
             raise program_not_started(request.argv[0], error.errno) from None
 
 
-def real_root(what: str, path: str) -> str:
-    """The real path of a directory that commands may use; ``what`` is the setting it comes from."""
-    real = os.path.realpath(path)
-    if not os.path.isdir(real):
-        raise SetupError(f"{what}: {path!r} is not a directory")
-    if real in _NOT_A_ROOT or any(is_below(real, place) for place in _NOT_A_ROOT_BELOW):
-        raise SetupError(f"{what}: {path!r} cannot be given to commands; give a directory below it")
-    return real
+def open_root(given: str | Root, what: str) -> Root:
+    """A directory that commands may use; ``what`` it is goes into the error."""
+    root = Root.open(given, what, writable=True)
+    if root.real in _NOT_A_ROOT or any(is_below(root.real, place) for place in _NOT_A_ROOT_BELOW):
+        raise SetupError(f"the {what} {root.name!r} cannot be given to commands; give a directory below it")
+    return root
+
+
+def identities_of(roots: Iterable[Root]) -> dict[str, list[int]]:
+    """The real path of each root, and which directory it was there when it was opened."""
+    return {root.real: root.identity for root in roots}
 
 
 @contextlib.contextmanager

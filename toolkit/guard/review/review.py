@@ -29,6 +29,7 @@ from typing import Final
 from toolkit.errors import ToolkitError, ToolNotAllowed
 from toolkit.guard.files.consent import Globs, escape_pattern
 from toolkit.guard.files.path import Accept, display
+from toolkit.guard.files.protect import Root
 from toolkit.guard.forks import start_again_in_child
 from toolkit.guard.permission import GitMode
 from toolkit.guard.process.program import is_below
@@ -80,7 +81,7 @@ class Review:
 
     def __init__(
         self,
-        roots: Sequence[str],
+        roots: Sequence[Root],
         *,
         git: GitMode,
         keep: Iterable[str],
@@ -89,15 +90,17 @@ class Review:
         state_dir: str | None,
         mounts: bool,
     ) -> None:
-        outermost = [path for path in roots if not any(path != other and is_below(path, other) for other in roots)]
-        self._paths: Final = list(dict.fromkeys(outermost))
-        self._all_paths: Final = roots
+        by_path = {root.real: root for root in roots}
+        self._all_paths: Final = list(by_path)
+        self._paths: Final = [
+            path for path in by_path if not any(path != other and is_below(path, other) for other in by_path)
+        ]
         self._git: Final = git
         self._mounts: Final = mounts
         self._keep: Final = Globs([*keep, *map(escape_pattern, code)])
         self._store: Final = PutBackStore(state_dir)
         self._lock = threading.Lock()
-        self._roots = [ScanRoot(path) for path in self._paths] if self.is_needed else []
+        self._roots = [ScanRoot(by_path[path]) for path in self._paths] if self.is_needed else []
         places = (place_of(path, self._roots) for path in code)
         self._code: Final = frozenset(place for place in places if place is not None)
         self._scanner = Scanner(self._roots, self._keep, skip)

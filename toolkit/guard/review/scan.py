@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple, TypeAlias, TypeVar
 
 from toolkit.guard.files.consent import Forms, Globs, fold_all
+from toolkit.guard.files.protect import Root
 from toolkit.guard.files.resolve import HANDLE
 from toolkit.guard.process.command import remove_tree
 from toolkit.guard.process.program import is_below
@@ -125,9 +126,9 @@ class Seen:
 class ScanRoot:
     """A directory that commands may write, held open: it stays the same one, whatever its name leads to."""
 
-    def __init__(self, path: str) -> None:
-        self.path: Final = path
-        self.fd: Final = os.open(path, HANDLE | os.O_DIRECTORY | os.O_NOFOLLOW)
+    def __init__(self, root: Root) -> None:
+        self.path: Final = root.real
+        self.fd: Final = os.dup(root.number)
 
     def real_path(self) -> str:
         """Where it is now."""

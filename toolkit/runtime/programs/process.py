@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import importlib.util
 import json
 import os
@@ -11,7 +10,7 @@ import select
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from toolkit.errors import ToolCancelled, ToolFailed, ToolkitError
@@ -19,6 +18,7 @@ from toolkit.guard.process.program import helper_interpreter
 from toolkit.runtime.programs.frames import MAX_BODY, BrokenFrame, Frame, FrameBuffer, pack
 
 if TYPE_CHECKING:
+    from toolkit.guard.files.protect import Root
     from toolkit.guard.permission import EndedBy
     from toolkit.guard.process.guard import LongProcess, ProcessGuard
     from toolkit.runtime.programs.result import TimeLimit
@@ -205,13 +205,14 @@ class NotStarted(Exception):
 class Interpreters:
     """Starts interpreters, and keeps a spare one. May be used by several threads."""
 
-    def __init__(self, guard: ProcessGuard, packages: Iterable[str], folder: str | None = None) -> None:
-        """``folder`` is the working directory of programs; None if it does not matter."""
+    def __init__(self, guard: ProcessGuard, packages: Mapping[str, Root], folder: str | None = None) -> None:
+        """``packages`` are those that programs import, ``folder`` is their working directory; None if it does not matter."""
         self._guard: Final = guard
+        self._script: Final = os.path.join(packages["toolkit"].real, "runtime", "programs", "inside_start.py")
         self._settings: Final = json.dumps(
             {
                 "path": library_folders(),
-                "packages": {name: package_folder(name) for name in ("toolkit", *packages)},
+                "packages": {name: root.real for name, root in packages.items()},
                 "folder": folder,
             }
         )
@@ -252,8 +253,7 @@ class Interpreters:
             spare.close()
 
     def _start(self) -> FramedProcess:
-        script = os.path.join(package_folder("toolkit"), "runtime", "programs", "inside_start.py")
-        command = [helper_interpreter(), "-I", "-S", script, self._settings]
+        command = [helper_interpreter(), "-I", "-S", self._script, self._settings]
         return FramedProcess(self._guard.start(command, limit_writes=True))
 
 
@@ -296,12 +296,6 @@ def _release_all() -> None:
 # A lock that another thread holds at that moment would never be released in the copy, and a program is often followed by a
 # fork while the next interpreter is being prepared.
 os.register_at_fork(before=_hold_all, after_in_parent=_release_all, after_in_child=_release_all)
-
-
-def package_folder(name: str) -> str:
-    """The directory of a package; the real one, because what is around it cannot be seen in the sandbox."""
-    folders: Iterable[str] = importlib.import_module(name).__path__
-    return os.path.realpath(next(iter(folders)))
 
 
 def library_folders() -> list[str]:

@@ -25,7 +25,7 @@ from toolkit.runtime.programs.check import ProgramChecker, write_prelude
 from toolkit.runtime.programs.frames import MAX_BODY
 from toolkit.runtime.programs.gate import ALLOWED_IMPORTS, ToolUse, parse_program
 from toolkit.runtime.programs.host import ProgramHost, Ran
-from toolkit.runtime.programs.process import FramedProcess, Interpreters, NotStarted, library_folders, package_folder
+from toolkit.runtime.programs.process import FramedProcess, Interpreters, NotStarted, library_folders
 from toolkit.runtime.programs.result import (
     Checker,
     ProgramError,
@@ -38,6 +38,7 @@ from toolkit.runtime.programs.result import (
 from toolkit.runtime.signals import CancelSignal
 
 if TYPE_CHECKING:
+    from toolkit.guard.files.protect import Root
     from toolkit.runtime.context import ToolkitContext
     from toolkit.runtime.programs.host import Caller
     from toolkit.runtime.toolkit import Core
@@ -73,12 +74,12 @@ class SessionState:
 class Programs:
     """The sandbox, the interpreters and the checker of a toolkit's programs; each is made at its first use."""
 
-    def __init__(self, context: ToolkitContext[Any], packages: Sequence[str]) -> None:
+    def __init__(self, context: ToolkitContext[Any], workspace: Root, packages: Mapping[str, Root]) -> None:
         self._context: Final = context
         self.settings: Final = context.programs or ProgramSettings()
-        self._guard: Final = _make_guard(context, self.settings, packages)
-        shown = self.settings.workspace == "read-only"
-        self._interpreters: Final = Interpreters(self._guard, packages, context.workspace if shown else None)
+        shown = workspace if self.settings.workspace == "read-only" else None
+        self._guard: Final = _make_guard(context, self.settings, [*packages.values(), *([shown] if shown else [])])
+        self._interpreters: Final = Interpreters(self._guard, packages, shown.real if shown else None)
         self._checker: Final = ProgramChecker(self._guard)
         self._imports: Final = ALLOWED_IMPORTS.union(self.settings.imports)
         self._closed: Final = CancelSignal()
@@ -220,19 +221,16 @@ class Programs:
                 session.reset()
 
 
-def _make_guard(context: ToolkitContext[Any], settings: ProgramSettings, packages: Sequence[str]) -> ProcessGuard:
+def _make_guard(context: ToolkitContext[Any], settings: ProgramSettings, shown: Sequence[Root]) -> ProcessGuard:
     """The sandbox of programs: no network, no workspace, nothing to write but a private /tmp. The reduced tier is used
     only by name, and no program runs without a sandbox."""
     # Libraries may be outside the environment of the interpreter: on PYTHONPATH, or named in a .pth file.
     libraries = [folder for folder in library_folders() if not any(is_below(folder, place) for place in SYSTEM)]
-    roots = [*(package_folder(name) for name in ("toolkit", *packages)), *libraries]
-    if settings.workspace == "read-only":
-        roots.append(context.workspace)
     return ProcessGuard(
         context.state.folder("no-workspace"),
         sandbox="reduced" if context.sandbox == "reduced" else "full",
         mode="read-only",
-        read_roots=roots,
+        read_roots=[*shown, *libraries],
         state_dir=context.state.path("homes"),
         git="read-only",
         limits=CommandLimits(memory=settings.memory, processes=_PROCESSES, file_size=64 << 20, disk=256 << 20),
