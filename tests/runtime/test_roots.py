@@ -13,7 +13,16 @@ import pytest
 
 from tests.guard.ways import needs
 from tests.projects import Project, tool
-from toolkit import ProgramSettings, SecurityPolicy, Toolkit, ToolkitContext, ToolNotAllowed, create_agent_toolkit
+from toolkit import (
+    PolicyError,
+    ProgramSettings,
+    SecurityPolicy,
+    SetupError,
+    Toolkit,
+    ToolkitContext,
+    ToolNotAllowed,
+    create_agent_toolkit,
+)
 
 ALLOW = SecurityPolicy(default="allow")
 
@@ -137,3 +146,54 @@ def test_a_program_does_not_read_what_its_package_was_replaced_by(tmp_path: Path
     attack = project.python(replaced, check=False)
     assert "plans" not in attack.stdout
     assert "the directory of a root was moved or replaced" in attack.stderr
+
+
+# -- the policy file and the state directory ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def policies(tmp_path: Path) -> Path:
+    """A folder with a policy file, beside a workspace with links to both."""
+    (tmp_path / "policies").mkdir()
+    (tmp_path / "policies/agent.toml").write_text('default = "allow"\n')
+    (tmp_path / "workspace").mkdir()
+    (tmp_path / "workspace/link.toml").symlink_to("../policies/agent.toml")
+    (tmp_path / "workspace/folder").symlink_to(tmp_path / "policies")
+    (tmp_path / "outside.toml").symlink_to("workspace/../workspace/link.toml")
+    (tmp_path / "current").symlink_to("policies")
+    return tmp_path
+
+
+@pytest.mark.parametrize("path", ["workspace/link.toml", "workspace/folder/agent.toml", "outside.toml"])
+def test_no_policy_file_is_reached_through_what_tools_can_replace(policies: Path, path: str) -> None:
+    context = ToolkitContext(policies / "workspace", SecurityPolicy.load(policies / path), state_dir=policies / "state")
+    with pytest.raises(
+        PolicyError, match=r"the link '.*/workspace/(link\.toml|folder)', which leads to the policy file"
+    ):
+        create_agent_toolkit(context)
+
+
+@pytest.mark.parametrize("path", ["policies/agent.toml", "current/agent.toml", "workspace/../current/agent.toml"])
+def test_links_elsewhere_may_lead_to_the_policy_file(policies: Path, path: str) -> None:
+    context = ToolkitContext(policies / "workspace", SecurityPolicy.load(policies / path), state_dir=policies / "state")
+    with create_agent_toolkit(context) as tk:
+        assert tk.tools.done(message="x").message == "x"
+
+
+def test_no_workspace_contains_the_tokens_of_servers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are in the user's state directory, whatever the state directory of the toolkit is."""
+    home = tmp_path / "home"
+    (home / "project").mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.delenv("XDG_STATE_HOME")
+    state = tmp_path / "state"
+    refused = r"the user's state directory '.*/home/.local/state/typed-toolkit' is inside '.*/home'"
+    with pytest.raises(SetupError, match=refused):
+        ToolkitContext(home, ALLOW, state_dir=state)
+    create_agent_toolkit(ToolkitContext(home / "project", ALLOW, state_dir=state)).close()
+
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "elsewhere"))
+    create_agent_toolkit(ToolkitContext(home, ALLOW, state_dir=state)).close()
+    (home / ".local/state/typed-toolkit").mkdir(parents=True)
+    with pytest.raises(SetupError, match=refused):
+        ToolkitContext(home, ALLOW, state_dir=state)

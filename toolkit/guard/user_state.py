@@ -23,9 +23,14 @@ def user_state_directory() -> str:
     return os.path.join(base, _NAME)
 
 
+def usual_state_directories() -> set[str]:
+    """Where this user's state may be: another shell may have other variables."""
+    return {user_state_directory(), os.path.join(_usual_base(), _NAME)}
+
+
 def confirmed_imports() -> Iterator[str]:
-    """Each place where ``toolkit import`` may look for what was confirmed: the user's shell may have other variables."""
-    for state in {user_state_directory(), os.path.join(_usual_base(), _NAME)}:
+    """Each place where ``toolkit import`` may look for what was confirmed."""
+    for state in usual_state_directories():
         yield os.path.join(state, CONFIRMED_IMPORTS)
 
 

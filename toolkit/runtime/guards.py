@@ -102,6 +102,11 @@ class Guards:
             logger, words = logging.getLogger("toolkit"), "; ".join(left.troubles)
             logger.warning("an interrupted patch was %s: %s %s", left.outcome, ", ".join(left.paths), words)
 
+    @property
+    def root_paths(self) -> list[str]:
+        """Where the workspace and the other roots were when they were opened."""
+        return [root.real for root in (self._workspace, *self._read_roots, *self._write_roots)]
+
     @_MadeOnce
     def process(self) -> ProcessGuard:
         """The only way to start a program; detects which sandbox tier this machine supports."""

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from toolkit.errors import SetupError
 from toolkit.guard.user_state import CONFIRMED_IMPORTS as CONFIRMED_IMPORTS
-from toolkit.guard.user_state import user_state_directory
+from toolkit.guard.user_state import user_state_directory, usual_state_directories
 
 _THE_DEFAULT: Final = ("the default state directory", "set XDG_STATE_HOME to a folder, or give a state_dir,")
 
@@ -26,14 +26,20 @@ class StateDirectory:
     """Folders by name below one directory: the given one, or ``typed-toolkit`` below the user's state directory."""
 
     def __init__(self, given: str | None, roots: Iterable[str]) -> None:
-        self._path: Final = os.path.realpath(given if given is not None else user_state_directory())
+        default = user_state_directory()
+        self._path: Final = os.path.realpath(given if given is not None else default)
         for root in roots:
-            inside = os.path.realpath(root)
-            if os.path.commonpath([inside, self._path]) == inside:
+            if _is_inside(self._path, root):
                 what, way_out = ("state_dir", "give a state_dir") if given is not None else _THE_DEFAULT
                 raise SetupError(
                     f"{what} {self._path!r} is inside {root!r}, where tools can reach it; {way_out} outside of it"
                 )
+            for kept in {default, *filter(os.path.isdir, usual_state_directories())}:
+                if _is_inside(os.path.realpath(kept), root):
+                    raise SetupError(
+                        f"the user's state directory {kept!r} is inside {root!r}, where tools could read the tokens of "
+                        "servers that are kept there; give a smaller workspace, or move it and set XDG_STATE_HOME"
+                    )
 
     def folder(self, name: str) -> str:
         """The path of one folder, created if necessary."""
@@ -56,6 +62,11 @@ class StateDirectory:
         """The path of one folder if it exists."""
         path = self.path(name)
         return path if os.path.isdir(path) else None
+
+
+def _is_inside(path: str, root: str) -> bool:
+    real = os.path.realpath(root)
+    return os.path.commonpath([real, path]) == real
 
 
 def _require_own(path: str) -> None:

@@ -216,8 +216,7 @@ class ToolContext:
         """Records of this user that outlive every toolkit, such as the tokens of servers. No tool can reach them."""
         from toolkit.runtime.state_directory import PrivateRecords
 
-        context = self._core.context
-        return PrivateRecords(folder, (context.workspace, *context.read_roots, *context.write_roots))
+        return PrivateRecords(folder, self._core.guards.root_paths)
 
     # -- the session ---------------------------------------------------------------------------------------------------
 

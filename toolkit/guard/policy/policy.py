@@ -78,6 +78,8 @@ class SecurityPolicy(Generic[NameT]):
             isinstance(rule, Rule) and rule.host is not None and rule.decision != "allow" for rule in self.rules
         )
         self.source: str | None = None
+        self._places: tuple[str, ...] = ()
+        """The file that it was read from, and every link on the way to it."""
         self._file: PolicyFile | None = None
         self._explain: Explain | None = None
         self._known: Mapping[str, Collection[str]] = {}
@@ -119,11 +121,12 @@ class SecurityPolicy(Generic[NameT]):
 
         The file must be outside the workspace and the other roots; that is checked when a toolkit is built with it.
         """
-        from toolkit.guard.policy.policy_file import read_policy_file
+        from toolkit.guard.policy.policy_file import places_on_the_way, read_policy_file
 
         file = read_policy_file(path)
         policy = cls(file.default, cast("dict[NameT, Decision]", file.tools), file.rules)
         policy.source = os.path.realpath(path)
+        policy._places = tuple(places_on_the_way(path))
         policy._file = file
         return policy
 
@@ -302,9 +305,11 @@ class SecurityPolicy(Generic[NameT]):
                 for name in rule.tools or ()
                 if name in known and rule.condition is not None and rule.condition not in known[name]
             ]
-        if self.source is not None and any(_is_below(self.source, root) for root in roots):
+        place = next((place for place in self._places if any(_is_below(place, root) for root in roots)), None)
+        if place is not None:
+            what = "the policy file" if place == self.source else f"the link {place!r}, which leads to the policy file,"
             problems.append(
-                f"{self._at(())}the policy file is inside the workspace or another root of the tools, where they could read"
+                f"{self._at(())}{what} is inside the workspace or another root of the tools, where they could read"
                 " or change it; move it out"
             )
         if problems:
@@ -389,6 +394,7 @@ class NarrowedPolicy(SecurityPolicy[NameT]):
         self._own = own
         self._restricts_hosts = limit._restricts_hosts or own._restricts_hosts  # type: ignore[misc]
         self.source = own.source
+        self._places = own._places
 
     def _admit(self, name: str, permissions: Collection[Permission]) -> Verdict | None:
         if name not in self._names:

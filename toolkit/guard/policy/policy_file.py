@@ -15,6 +15,7 @@ from toolkit.guard.policy.rule import DECISIONS, Decision, Rule
 from toolkit.toml_places import KeyPath, TomlMistake, TomlPlaces
 
 KEYS: Final = ("default", "tools", "rules")
+_MAX_LINKS: Final = 40  # as in the kernel
 # In the order in which a rule is checked: a mistake is that of the first key with which the rule is refused.
 RULE_KEYS: Final = (
     "decision", "tools", "permission", "hint", "path", "command", "host", "justification", "match", "not_match",
@@ -54,6 +55,22 @@ def read_policy_file(path: str | os.PathLike[str], shown: str | None = None) -> 
         found = sorted((*places.find(key), problem) for key, problem in problems)
         raise PolicyError("\n".join(f"{shown}:{line}:{column}: {problem}" for line, column, problem in found))
     return PolicyFile(shown, places, data.get("default", "deny"), data.get("tools", {}), tuple(rules))
+
+
+def places_on_the_way(path: str | os.PathLike[str]) -> Iterator[str]:
+    """The real path of each link that ``path`` leads through, also as a directory, and of the file itself."""
+    names, at, links = os.path.join(os.getcwd(), path).split("/")[::-1], "/", 0
+    while names:
+        name = names.pop()
+        here = os.path.dirname(at) if name == ".." else os.path.normpath(os.path.join(at, name))
+        if name in ("", ".", "..") or not os.path.islink(here) or links == _MAX_LINKS:
+            at = here
+            continue
+        yield here
+        target, links = os.readlink(here), links + 1
+        at = "/" if target.startswith("/") else at
+        names += target.split("/")[::-1]
+    yield at
 
 
 def _read_text(path: str | os.PathLike[str], shown: str) -> str:
