@@ -23,7 +23,9 @@ from mcp.server.auth.provider import (
 from mcp.server.auth.settings import AuthSettings, ClientRegistrationOptions
 from mcp.server.mcpserver import MCPServer
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
-from pydantic import AnyHttpUrl
+from pydantic import AnyHttpUrl, AnyUrl
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 
 class Logins(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, AccessToken]):
@@ -36,6 +38,8 @@ class Logins(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
         self.refresh: dict[str, RefreshToken] = {}
         self.logins = 0
         self.refreshes = 0
+        self.offered: list[str] = []
+        """The refresh tokens that clients sent here."""
         self.refuses_people = False
 
     async def get_client(self, client_id: str) -> OAuthClientInformationFull | None:
@@ -75,6 +79,7 @@ class Logins(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
         return self._make_token(authorization_code.client_id, authorization_code.scopes, authorization_code.resource)
 
     async def load_refresh_token(self, client: OAuthClientInformationFull, refresh_token: str) -> RefreshToken | None:
+        self.offered.append(refresh_token)
         return self.refresh.get(refresh_token)
 
     async def exchange_refresh_token(
@@ -104,6 +109,26 @@ class LockedServer:
     def __init__(self, url: str, logins: Logins) -> None:
         self.url = url
         self.logins = logins
+        self.logs_in_at: str | None = None
+        """Another authorization server that it names, in the place of its own."""
+
+    def add_client(self, client_id: str, redirect: str) -> None:
+        """Registers a client by hand."""
+        self.logins.clients[client_id] = OAuthClientInformationFull(
+            client_id=client_id, redirect_uris=[AnyUrl(redirect)], token_endpoint_auth_method="none", scope="greet"
+        )
+
+    def naming_another(self, app: ASGIApp) -> ASGIApp:
+        """The application, which says where people log in as ``logs_in_at`` wants it."""
+
+        async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+            asked = scope["type"] == "http" and scope["path"].startswith("/.well-known/oauth-protected-resource")
+            if self.logs_in_at is None or not asked:
+                return await app(scope, receive, send)
+            named = JSONResponse({"resource": self.url, "authorization_servers": [self.logs_in_at]})
+            return await named(scope, receive, send)
+
+        return answer
 
 
 @contextmanager
@@ -133,11 +158,13 @@ def locked_server() -> Iterator[LockedServer]:
             """A greeting."""
             return f"Hello {name}"
 
-        running = uvicorn.Server(uvicorn.Config(server.streamable_http_app(), log_level="critical", lifespan="on"))
+        locked = LockedServer(f"{origin}/mcp", logins)
+        app = locked.naming_another(server.streamable_http_app())
+        running = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="on"))
         thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
         try:
-            yield LockedServer(f"{origin}/mcp", logins)
+            yield locked
         finally:
             running.should_exit = True
             thread.join()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import stat
 import sys
 import urllib.error
@@ -72,11 +73,11 @@ def records(state: Path) -> list[Path]:
     return list((state / "typed-toolkit" / "mcp-tokens").glob("*"))
 
 
-def log_in(locked: LockedServer, tmp_path: Path, person: Person) -> None:
+def log_in(locked: LockedServer, tmp_path: Path, person: Person, **oauth: Any) -> None:
     """As ``toolkit import`` does on a terminal."""
     project = tmp_path / "project"
     project.mkdir(exist_ok=True)
-    settings = ImportSettings("locked", url=locked.url, oauth=OAuthSettings())
+    settings = ImportSettings("locked", url=locked.url, oauth=OAuthSettings(**oauth))
     assert [tool["name"] for tool in import_mcp(settings, project, person.open).tools] == ["greet"]
 
 
@@ -252,6 +253,29 @@ def test_another_issuer_than_the_configured_one_is_refused(
     with pytest.raises(ToolFailed, match=r"wants a login at .* but its 'issuer' in the settings"):
         greet(make_sync(tools, mcp=McpCallbacks(open_url=person.open)))
     assert not person.pages and not locked.logins.clients
+
+
+@pytest.mark.parametrize("by_hand", [True, False])
+def test_the_refresh_token_goes_only_to_the_server_that_gave_it(
+    make_sync: Doors, locked: LockedServer, state: Path, tmp_path: Path, person: Person, *, by_hand: bool
+) -> None:
+    """The server may name another authorization server at any time."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    oauth = {"client_id": "ours", "redirect_port": port} if by_hand else {}
+    with locked_server() as thief:
+        for server in (locked, thief):
+            server.add_client("ours", f"http://127.0.0.1:{port}/callback")
+        log_in(locked, tmp_path, person, **oauth)
+        locked.logins.access.clear()
+        assert greet(make_sync(pack(locked, **oauth))) == "Hello Ann"
+        assert len(locked.logins.offered) == 1
+
+        locked.logins.access.clear()
+        locked.logs_in_at = thief.url.removesuffix("mcp")
+        with pytest.raises(ToolFailed, match="has another authorization server now; run `toolkit import locked`"):
+            greet(make_sync(pack(locked, **oauth)))
+        assert not thief.logins.offered and len(locked.logins.offered) == 1
 
 
 def test_a_server_that_needs_a_login_says_which_setting_is_missing(make_sync: Doors, locked: LockedServer) -> None:

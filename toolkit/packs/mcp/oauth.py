@@ -260,10 +260,14 @@ class ServerAuthorization(OAuthClientProvider):
         )
 
     def _select_authorization_server(self, advertised: list[str]) -> str:
-        """The configured one if there is one: a server must not choose where its user logs in instead."""
-        client = self.context.client_info
+        """The configured one if there is one: a server must not choose where its user logs in instead.
+
+        Without a person it is the one of the last login, which alone may get the refresh token.
+        """
         if not self._oauth.issuer:
-            if self._open_url is None and client and client.issuer and not issuers_match(client.issuer, advertised[0]):
+            login = self._store.load()
+            known = login.issuer or (str(login.metadata.issuer) if login.metadata else None)
+            if self._open_url is None and known and not issuers_match(known, advertised[0]):
                 raise self.needs_login("has another authorization server now")
             return advertised[0]
         for issuer in advertised:
