@@ -158,3 +158,11 @@ def test_closed_checkers_refuse(tmp_path: Path) -> None:
         checker.close()
         with pytest.raises(ToolFailed, match="the toolkit has been closed"):
             checker.check(parse("print(1)"), prelude())
+
+
+@pytest.mark.parametrize("step", [".a", "()", "[0]"])
+def test_a_chain_that_is_too_deep_to_be_written_is_still_judged(check: Check, step: str) -> None:
+    """CPython compiles it, and `ast.unparse` of it would end in a RecursionError."""
+    errors = check("import re\nre" + step * 900)
+    assert errors and {error.line for error in errors} == {2}
+    assert all(len(error.message) < 200 for error in errors), errors

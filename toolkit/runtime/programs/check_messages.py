@@ -288,11 +288,14 @@ class ProgramPlaces:
         return found.pop() if len(found) == 1 else None
 
     def owner_of(self, attribute: str, line: int) -> str | None:
-        """The text before ``.attribute`` in a line."""
-        for node in self._attributes:
-            if node.attr == attribute and node.lineno <= line <= (node.end_lineno or node.lineno):
-                return ast.unparse(node.value)
-        return None
+        """The text before the first ``.attribute`` in a line: what comes after it has no type."""
+        found = [
+            node
+            for node in self._attributes
+            if node.attr == attribute and node.lineno <= line <= (node.end_lineno or node.lineno)
+        ]
+        first = min(found, key=lambda node: (node.end_lineno or 0, node.end_col_offset or 0), default=None)
+        return None if first is None else _written(first.value)
 
     def orders_by_method(self, line: int) -> bool:
         """Whether a line has ``max(counts, key=counts.get)`` or the like, which is right, but not for mypy."""
@@ -313,7 +316,15 @@ class ProgramPlaces:
 
 def _function_name(call: ast.Call) -> str:
     """The last name of what is called."""
-    return call.func.attr if isinstance(call.func, ast.Attribute) else ast.unparse(call.func)
+    return call.func.attr if isinstance(call.func, ast.Attribute) else _written(call.func)
+
+
+def _written(node: ast.expr) -> str:
+    """The text of an expression. What CPython can compile may still be nested too deeply to be written."""
+    try:
+        return ast.unparse(node)
+    except RecursionError:
+        return "the expression"
 
 
 def _calls_tool(call: ast.Call) -> bool:
