@@ -120,10 +120,10 @@ class ToolkitError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Rebuilt from its parts, because the constructors of subclasses take other arguments.
-        return _restore_error, (type(self), self.args, self.__dict__.copy())
+        return restore_error, (type(self), self.args, self.__dict__.copy())
 
 
-def _restore_error(kind: type[Exception], args: tuple[Any, ...], state: dict[str, Any]) -> Exception:
+def restore_error(kind: type[Exception], args: tuple[Any, ...], state: dict[str, Any]) -> Exception:
     error = kind.__new__(kind, *args)
     error.args = args
     error.__dict__.update(state)
@@ -225,7 +225,7 @@ class RunError(Exception):
         self.result: Final = result
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore_error, (type(self), self.args, self.__dict__.copy())
+        return restore_error, (type(self), self.args, self.__dict__.copy())
 
 
 class AnswerFailed(RunError):

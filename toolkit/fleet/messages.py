@@ -1,18 +1,21 @@
 """What goes between the driver of a fleet and its workers: bytes, which hold data classes of ours.
 
-Workers read whatever the driver sends, because a setup may be of any class. The driver reads only classes that are listed
-here: what a worker returns can be no other object.
+Workers read whatever the driver sends, because a setup may be of any class. The driver makes only objects of the classes that
+are listed here: what a worker returns can be no other object, and can change no class.
 """
 
 from __future__ import annotations
 
+import copyreg
 import io
 import pickle
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from typing import Any, Final, TypeAlias
+from uuid import UUID
 
-from toolkit.errors import RunError, ToolFailed, ToolkitError
+from toolkit.errors import RunError, ToolFailed, ToolkitError, restore_error
 from toolkit.loop.state import RunLimits
 from toolkit.runtime.path import error_result
 from toolkit.runtime.progress import Progress
@@ -144,26 +147,82 @@ _READABLE: Final = {
     ("datetime", "timedelta"),
     ("datetime", "timezone"),
     ("decimal", "Decimal"),
-    ("uuid", "UUID"),
-    ("toolkit.errors", "_restore_error"),
+    ("toolkit.fleet.messages", "make_object"),
 }
+"""What a worker may name: types that cannot be changed, and ``make_object``."""
+
+
+class _MakeObject:
+    """Makes an object of a class of ours from what ``pickle`` knows of it.
+
+    Pickled bytes can set attributes of everything that they name. So they name no class that has any, and this has none.
+    """
+
+    __slots__ = ()
+
+    def __call__(self, module: str, name: str, arguments: tuple[object, ...], state: Any) -> object:
+        kind: type[Any] = UUID if (module, name) == ("uuid", "UUID") else _find_class(module, name)
+        made: object = kind.__new__(kind, *arguments)
+        if hasattr(made, "__setstate__"):
+            made.__setstate__(state)
+        elif state is not None:
+            made.__dict__.update(state)
+        return made
+
+    def __reduce__(self) -> str:
+        return "make_object"
+
+
+make_object: Final = _MakeObject()
+
+
+def _find_class(module: str, name: str) -> type[Any]:
+    # A dotted name would lead through a module to what it has imported.
+    found = getattr(import_module(module), name, None) if _is_readable(module) and "." not in name else None
+    if not isinstance(found, type) or found.__module__ != module:
+        raise pickle.UnpicklingError(f"a worker sent {module}.{name}, which is not data of a fleet")
+    return found
+
+
+def _is_readable(module: str) -> bool:
+    return module.startswith(_READABLE_MODULES)
+
+
+class _DataWriter(pickle.Pickler):
+    """Writes objects of our classes so that ``_DataOnly`` makes them."""
+
+    def reducer_override(self, value: Any) -> Any:
+        kind = type(value)
+        if not _is_readable(kind.__module__) and kind is not UUID:
+            return NotImplemented
+        make, arguments, *more = value.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
+        if make is restore_error:
+            _, arguments, state = arguments
+        elif make is copyreg.__newobj__:  # type: ignore[attr-defined]  # the types do not have it
+            arguments, state = arguments[1:], more[0] if more else None
+        else:
+            return NotImplemented
+        return make_object, (kind.__module__, kind.__qualname__, arguments, state)
 
 
 class _DataOnly(pickle.Unpickler):
-    """Reads data classes of ours, and plain values of the standard library."""
+    """Reads objects of our classes, and plain values of the standard library. Changes nothing else."""
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) in _READABLE:
             return super().find_class(module, name)
-        # A dotted name would lead through a module to what it has imported.
-        found = super().find_class(module, name) if module.startswith(_READABLE_MODULES) and "." not in name else None
-        if not isinstance(found, type) or found.__module__ != module:
-            raise pickle.UnpicklingError(f"a worker sent {module}.{name}, which is not data of a fleet")
-        return found
+        raise pickle.UnpicklingError(f"a worker sent {module}.{name}, which is not data of a fleet")
 
 
 def write(message: object) -> bytes:
+    """For the workers."""
     return pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
+
+
+def write_for_driver(message: object) -> bytes:
+    written = io.BytesIO()
+    _DataWriter(written, pickle.HIGHEST_PROTOCOL).dump(message)
+    return written.getvalue()
 
 
 class SetupWriter:
@@ -210,7 +269,7 @@ def write_report(report: Report, limit: int) -> bytes:
     """The report of a call or run; an outcome that is too large, or cannot be sent, is replaced by one that says so."""
     try:
         # Also refuses what the driver would not read.
-        data = write(report)
+        data = write_for_driver(report)
         read_from_worker(data)
     except Exception as error:
         return _write_instead(report, ToolFailed("INVALID_OUTPUT", f"{_RAN}, but its result cannot be sent: {error}"))
@@ -218,7 +277,7 @@ def write_report(report: Report, limit: int) -> bytes:
         return data
     outcome = report.outcome
     if isinstance(outcome, ToolResult) and isinstance(outcome.value, str):
-        data = write(replace(report, outcome=_shorten(outcome, outcome.value, limit)))
+        data = write_for_driver(replace(report, outcome=_shorten(outcome, outcome.value, limit)))
         if len(data) <= limit:
             return data
     message = f"{_RAN}, but its result has {len(data)} bytes and a fleet sends at most {limit}; raise max_result_bytes"
@@ -239,5 +298,5 @@ def _shorten(result: ToolResult, text: str, limit: int) -> ToolResult:
 def _write_instead(report: Report, error: ToolFailed) -> bytes:
     outcome = report.outcome
     if isinstance(outcome, ToolResult):
-        return write(Report(error_result(error, outcome.tool_call_id, outcome.name), []))
-    return write(Report(RunOutcome(Conversation(), error), []))
+        return write_for_driver(Report(error_result(error, outcome.tool_call_id, outcome.name), []))
+    return write_for_driver(Report(RunOutcome(Conversation(), error), []))

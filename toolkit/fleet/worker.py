@@ -22,7 +22,7 @@ from toolkit.fleet.messages import (
     read_setup,
     without_output,
     without_outputs,
-    write,
+    write_for_driver,
     write_report,
 )
 from toolkit.fleet.setup import load_factory
@@ -126,7 +126,7 @@ class ProgressOutbox:
 
     def put(self, key: int, progress: Progress) -> None:
         try:
-            read_from_worker(write(progress))
+            read_from_worker(write_for_driver(progress))
         except Exception as error:
             note = f"{type(error).__name__}: the data of this event cannot be sent"
             progress = Progress(progress.tool_name, progress.call_id, progress.title, {"problem": note})
@@ -254,7 +254,7 @@ class FleetWorker:
 
     def take_progress(self, seconds: float) -> bytes:
         """Events of all items here; waits for the first one."""
-        return write(self._outbox.take(seconds))
+        return write_for_driver(self._outbox.take(seconds))
 
     def close(self) -> None:
         self._outbox.close()
