@@ -26,6 +26,8 @@ def _is_told(error: ValidationError, schema: dict[str, Any], told: set[tuple[str
         return True
     branches: dict[Any, list[ValidationError]] = {}
     for inner in error.context or ():
+        if not inner.relative_schema_path:  # how jsonschema reports the branch `false`, which no answer can satisfy
+            continue
         branches.setdefault(inner.relative_schema_path[0], []).append(inner)
     return any(all(_is_told(inner, schema, told) for inner in branch) for branch in branches.values())
 
