@@ -137,6 +137,29 @@ def test_changed_text_is_found_out(make: MakeDoor, file: Path, change: dict[str,
     assert {path.name: path.read_text() for path in file.parent.iterdir()} == {"a.txt": "old"}
 
 
+@pytest.mark.parametrize(
+    "shown",
+    [
+        {"diff": "-old\n+harmless\n"},
+        {"shell": "ls"},
+        {"argv": ["ls"]},
+        {"because": "the user wants it"},
+        {"writes": []},
+        {"cwd": "elsewhere"},
+        {"url": "https://example.org/"},
+    ],
+)
+def test_an_answer_to_another_text_is_no_answer(make: MakeDoor, file: Path, shown: dict[str, Any]) -> None:
+    """Who can change what a person reads must not choose what is run."""
+    text = put_away(make())
+    with pytest.raises(ToolNotAllowed, match="is not what was shown to be approved"):
+        make().resume(SuspendedCall.from_json(json.dumps({**json.loads(text), **shown})), Approve())
+    assert file.read_text() == "old"
+    reordered = json.dumps(json.loads(text), sort_keys=True, indent=2)
+    make().resume(SuspendedCall.from_json(reordered), Approve())
+    assert file.read_text() == "new"
+
+
 def test_the_policy_of_today_decides(make: MakeDoor, file: Path) -> None:
     suspended = SuspendedCall.from_json(put_away(make()))
     with pytest.raises(ToolNotAllowed, match=r"is not allowed|denies"):

@@ -131,7 +131,7 @@ def suspend(request: ApprovalRequest, wish: Suspend, store: ApprovalStore, fs: S
         preview.diff,
         preview.cwd,
     )
-    digest = lasting_digest(request, fs)
+    digest = lasting_digest(request, fs, suspended)
     store.put(suspended.session_id, suspended.id, suspended.to_json(), digest=digest, seconds=wish.seconds)
     if wish.save is not None:
         wish.save(suspended)
@@ -142,11 +142,11 @@ def suspend(request: ApprovalRequest, wish: Suspend, store: ApprovalStore, fs: S
 def take_answer(request: ApprovalRequest, fs: SandboxFS | None, given: GivenAnswer, store: ApprovalStore) -> Answer:
     """The answer, for the first who asks; raises for everybody else, and if the call is not the one that was shown."""
     waiting = given.suspended
-    if store.take(waiting.session_id, waiting.id, digest=lasting_digest(request, fs)) is None:
+    if store.take(waiting.session_id, waiting.id, digest=lasting_digest(request, fs, waiting)) is None:
         raise ToolNotAllowed(
-            f"{request.tool_name!r} does not run: it is not what was shown to be approved (its arguments, or a file that it"
-            " touches, have changed), or the approval was used already, has expired, or is not known here; call the tool"
-            " again",
+            f"{request.tool_name!r} does not run: it is not what was shown to be approved (its arguments, what was shown, or a"
+            " file that it touches, have changed), or the approval was used already, has expired, or is not known here; call"
+            " the tool again",
             tool_name=request.tool_name,
         )
     return given.answer
@@ -160,13 +160,16 @@ def not_asked(tool_name: str) -> ToolNotAllowed:
     )
 
 
-def lasting_digest(request: ApprovalRequest, fs: SandboxFS | None) -> str:
-    """Like ``request.digest``, but equal in every process and on every machine that sees the same files."""
+def lasting_digest(request: ApprovalRequest, fs: SandboxFS | None, suspended: SuspendedCall) -> str:
+    """Like ``request.digest``, but equal in every process and on every machine that sees the same files.
+
+    Covers all that a person reads in the suspended call: an answer to another text is no answer.
+    """
     preview = request.preview
     files = {path: _content(fs, path) for path in dict.fromkeys(preview.paths)} if fs is not None else {}
     shown = request.arguments.model_dump(mode="json", by_alias=True)
     touched = [preview.reads, preview.writes, preview.argv, preview.shell, preview.url, preview.diff, preview.tools]
-    parts = [request.tool_name, shown, touched, preview.cwd, files, dict(request.real_paths)]
+    parts = [asdict(suspended), request.tool_name, shown, touched, preview.cwd, files, dict(request.real_paths)]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
