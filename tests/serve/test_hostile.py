@@ -5,11 +5,15 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import resource
+import socket
 import subprocess
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -31,6 +35,30 @@ NEWEST = {
     "Mcp-Method": "tools/call",
 }
 INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+
+
+@pytest.mark.parametrize("sent", [b"", b"POST /mcp HTTP/1.1\r\nHost: "], ids=["nothing", "half a head"])
+def test_connections_without_a_request_take_no_room(tmp_path: Path, sent: bytes) -> None:
+    """A new one takes the place of the one that has waited for longest."""
+    with ExitStack() as stack:
+        server = stack.enter_context(serving("--workspace", str(tmp_path), "--preset", "read-only"))
+        resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (200, 200))
+        address = urlsplit(server.url)
+        assert address.hostname is not None
+        half_open = []
+        for _ in range(300):
+            half_open.append(stack.enter_context(socket.create_connection((address.hostname, address.port), SECONDS)))
+            half_open[-1].sendall(sent)
+        assert server.open_session().status_code == 200
+        assert is_ended(half_open[0])
+        assert server.stop()[0] == 0
+
+
+def is_ended(connection: socket.socket) -> bool:
+    try:
+        return connection.recv(1) == b""
+    except ConnectionResetError:
+        return True
 
 
 class Pipe:

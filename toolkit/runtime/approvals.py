@@ -144,9 +144,9 @@ def take_answer(request: ApprovalRequest, fs: SandboxFS | None, given: GivenAnsw
     waiting = given.suspended
     if store.take(waiting.session_id, waiting.id, digest=lasting_digest(request, fs, waiting)) is None:
         raise ToolNotAllowed(
-            f"{request.tool_name!r} does not run: it is not what was shown to be approved (its arguments, what was shown, or a"
-            " file that it touches, have changed), or the approval was used already, has expired, or is not known here; call"
-            " the tool again",
+            f"{request.tool_name!r} does not run: it is not what was shown to be approved (its arguments, the text that was"
+            " shown, or a file that it touches, have changed), or the approval was used already, has expired, or is not known"
+            " here; call the tool again",
             tool_name=request.tool_name,
         )
     return given.answer

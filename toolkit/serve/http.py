@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 GRACE_SECONDS: Final = 5
 """How long answers that are under way may take when the server stops."""
 MAX_CONNECTIONS: Final = 1000
-"""Connections beyond these are answered with 503."""
-_IDLE_SECONDS: Final = 30
+"""Connections that are open at the same time, fewer if this process may not open as many files. One more ends the connection
+that has been without a request for longest; if all have one, it is answered with 503."""
+IDLE_SECONDS: Final = 30
+"""How long a connection may be without a request, and how long the head of a request may take."""
 
 
 def run_app(
@@ -35,6 +37,8 @@ def run_app(
     :param on_stop: called in the event loop when the end begins, so that long answers can be ended first.
     """
     import uvicorn
+
+    from toolkit.serve.http_connection import HttpConnection
 
     class Server(uvicorn.Server):
         @contextlib.contextmanager
@@ -56,6 +60,7 @@ def run_app(
 
     config = uvicorn.Config(
         app,
+        http=HttpConnection,
         log_config=None,  # what is wrong goes where all warnings go
         log_level="warning",
         access_log=False,
@@ -64,7 +69,7 @@ def run_app(
         ws="none",
         lifespan="on",
         limit_concurrency=MAX_CONNECTIONS,
-        timeout_keep_alive=_IDLE_SECONDS,
+        timeout_keep_alive=IDLE_SECONDS,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
     Server(config).run(sockets=[listening])
