@@ -15,7 +15,7 @@ import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from toolkit.errors import SandboxViolation, SetupError
 from toolkit.guard.files.consent import (
@@ -75,10 +75,11 @@ class Root(Descriptor):
             raise removed_root()
 
     @classmethod
-    def open(cls, given: str | os.PathLike[str] | Root, what: str, *, writable: bool) -> Self:
+    def open(cls, given: str | os.PathLike[str] | Root, what: str, *, writable: bool) -> Root:
         """Open a directory that the user named; ``what`` it is goes into the error. One that is open stays the same."""
         if isinstance(given, Root):
-            return cls(os.dup(given.number), given.name, given.real, writable=writable)
+            same = given.writable == writable
+            return given if same else cls(os.dup(given.number), given.name, given.real, writable=writable)
         try:
             number = os.open(given, HANDLE | os.O_DIRECTORY)
         except OSError as error:

@@ -277,7 +277,7 @@ class Sandbox:
 
 def open_root(given: str | Root, what: str) -> Root:
     """A directory that commands may use; ``what`` it is goes into the error."""
-    root = Root.open(given, what, writable=True)
+    root = given if isinstance(given, Root) else Root.open(given, what, writable=True)
     if root.real in _NOT_A_ROOT or any(is_below(root.real, place) for place in _NOT_A_ROOT_BELOW):
         raise SetupError(f"the {what} {root.name!r} cannot be given to commands; give a directory below it")
     return root
