@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.guard.fs.test_race import INSIDE, SECRET, swapping, until_both
+from tests.guard.fs.test_race import INSIDE, SECRET, swapping, until_met
 from tests.guard.fs.test_sandbox_fs import open_descriptors
 from tests.guard.world import bind_socket
 from toolkit.builtin.search.ignored import IgnoreRules
@@ -219,7 +219,7 @@ def test_nothing_from_outside_is_read_while_a_file_and_a_link_change_places(
     seen: set[bytes | None] = set()
 
     with swapping(root / "file", root / "other"), SandboxFS(root, resolver=resolver) as fs, fs.open_dir(".") as folder:
-        for _ in until_both(seen):
+        for _ in until_met(seen):
             try:
                 seen.add(folder.read_child_file("file", PLENTY))
             except ToolFailed:

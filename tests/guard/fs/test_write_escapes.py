@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import tries
 from tests.guard.world import FILES, INSIDE, LINKS, ROWS, SECRET, A, D, Row, build, name_of
 from toolkit.errors import ToolFailed, ToolkitError
 from toolkit.guard import ResolverName, SandboxFS
@@ -254,7 +255,7 @@ PIECES = [
 PATHS = st.text(max_size=8) | st.lists(st.sampled_from(PIECES) | st.text(max_size=3), max_size=8).map("/".join)
 
 
-@settings(max_examples=150, deadline=None, database=None)
+@tries(150, database=None)
 @given(steps=st.lists(st.tuples(st.sampled_from(list(OPERATIONS)), PATHS), min_size=1, max_size=6))
 @pytest.mark.slow
 def test_no_texts_change_anything_outside_and_both_resolvers_agree(
