@@ -9,6 +9,7 @@ import contextlib
 import ctypes
 import os
 import re
+import shutil
 import socket
 import struct
 import subprocess
@@ -28,7 +29,6 @@ THROUGH = b"THROUGH\n"
 SECRET = "SECRET"
 # EINVAL, ENOTTY, ENOSYS, EOPNOTSUPP: what a kernel or a file system answers that has no such thing.
 NOT_THERE = re.compile(rb"^OSError: \[Errno (22|25|38|95)\]", re.MULTILINE)
-VICTIM = "import sys; sys.stdin.read()"
 
 
 @dataclass(frozen=True)
@@ -38,37 +38,38 @@ class Attack:
     code: str
     through: tuple[Way, ...] = ()  # where it is a documented gap
     lacking: str = ""  # what some machines lack, so that it cannot succeed there
+    like: str = ""  # the row of `make test` that the full tier stops in the same way
 
 
 ATTACKS = [
     Attack(79, "environment of another process", "assert b'VICTIM_SECRET' in open(f'/proc/{PID}/environ', 'rb').read()"),
-    Attack(79, "memory of another process", "open(f'/proc/{PID}/mem', 'rb')"),
+    Attack(79, "memory of another process", "open(f'/proc/{PID}/mem', 'rb')", like="environment of another process"),
     Attack(91, "read a file outside", "assert 'SECRET' in open(f'{OUT}/secret').read()"),
-    Attack(91, "list a directory outside", "assert 'secret' in os.listdir(OUT)"),
-    Attack(91, "read through a link of its own", "os.symlink(f'{OUT}/secret', 'own-link'); assert 'SECRET' in open('own-link').read()"),
+    Attack(91, "list a directory outside", "assert 'secret' in os.listdir(OUT)", like="read a file outside"),
+    Attack(91, "read through a link of its own", "os.symlink(f'{OUT}/secret', 'own-link'); assert 'SECRET' in open('own-link').read()", like="read a file outside"),
     Attack(91, "stat a file outside", "os.stat(f'{OUT}/secret')", through=("reduced",)),
     Attack(91, "climb out of the root", "assert 'SECRET' in open('/proc/self/root' + OUT + '/secret').read()"),
-    Attack(91, "climb out of the working directory", "assert 'SECRET' in open('/proc/self/cwd/../outside/secret').read()"),
+    Attack(91, "climb out of the working directory", "assert 'SECRET' in open('/proc/self/cwd/../outside/secret').read()", like="climb out of the root"),
     Attack(92, "write a file outside", "open(f'{OUT}/new', 'w').write('x')"),
-    Attack(92, "overwrite a file outside", "open(f'{OUT}/mine', 'w').write('x')"),
-    Attack(92, "truncate a file outside", "os.truncate(f'{OUT}/mine', 0)"),
+    Attack(92, "overwrite a file outside", "open(f'{OUT}/mine', 'w').write('x')", like="write a file outside"),
+    Attack(92, "truncate a file outside", "os.truncate(f'{OUT}/mine', 0)", like="write a file outside"),
     Attack(92, "remove a file outside", "os.remove(f'{OUT}/mine')"),
-    Attack(92, "make a directory outside", "os.mkdir(f'{OUT}/directory')"),
+    Attack(92, "make a directory outside", "os.mkdir(f'{OUT}/directory')", like="write a file outside"),
     Attack(92, "move a file out", "open('f', 'w').close(); os.rename('f', f'{OUT}/moved')"),
-    Attack(92, "move a file in", "os.rename(f'{OUT}/mine', 'stolen')"),
-    Attack(92, "link a file in", "os.link(f'{OUT}/mine', 'linked')"),
+    Attack(92, "move a file in", "os.rename(f'{OUT}/mine', 'stolen')", like="move a file out"),
+    Attack(92, "link a file in", "os.link(f'{OUT}/mine', 'linked')", like="move a file out"),
     Attack(92, "write through a link of its own", "os.symlink(f'{OUT}/mine', 'link'); open('link', 'w').write('x')"),
-    Attack(92, "write beside the workspace by dots", "open('../outside/new', 'w').write('x')"),
+    Attack(92, "write beside the workspace by dots", "open('../outside/new', 'w').write('x')", like="write a file outside"),
     Attack(93, "change a mode outside", "os.chmod(f'{OUT}/mine', 0o600)", through=("reduced",)),
-    Attack(93, "change an owner outside", "os.chown(f'{OUT}/mine', os.getuid(), os.getgid())", through=("reduced",)),
-    Attack(93, "change times outside", "os.utime(f'{OUT}/mine', (1, 1))", through=("reduced",)),
+    Attack(93, "change an owner outside", "os.chown(f'{OUT}/mine', os.getuid(), os.getgid())", through=("reduced",), like="change a mode outside"),
+    Attack(93, "change times outside", "os.utime(f'{OUT}/mine', (1, 1))", through=("reduced",), like="change a mode outside"),
     Attack(91, "read a link outside", "assert os.readlink(f'{OUT}/link') == 'secret'", through=("reduced",)),
     Attack(91, "read an attribute outside", "assert os.getxattr(f'{OUT}/secret', 'user.note') == b'SECRET'"),
-    Attack(91, "list attributes outside", "assert 'user.note' in os.listxattr(f'{OUT}/secret')"),
+    Attack(91, "list attributes outside", "assert 'user.note' in os.listxattr(f'{OUT}/secret')", like="read an attribute outside"),
     Attack(91, "watch a directory outside", "fd = check(libc.inotify_init1(0)); check(libc.inotify_add_watch(fd, OUT.encode(), 0xFFF))"),
     Attack(91, "watch a directory outside by fanotify", "fd = check(libc.fanotify_init(0x200, 0)); check(libc.fanotify_mark(fd, 1, ctypes.c_ulong(0x102), -100, OUT.encode()))"),
     Attack(93, "change an attribute outside", "os.setxattr(f'{OUT}/mine', 'user.x', b'y')"),
-    Attack(93, "remove an attribute outside", "os.removexattr(f'{OUT}/secret', 'user.note')"),
+    Attack(93, "remove an attribute outside", "os.removexattr(f'{OUT}/secret', 'user.note')", like="change an attribute outside"),
     Attack(93, "change an attribute through a descriptor of a system file", "fd = os.open(ROOT_FILE, os.O_RDONLY); os.setxattr(fd, 'user.x', b'y')"),
     Attack(93, "change flags of a file of a read root", "fd = os.open(ROOT_FILE, os.O_RDONLY); have = bytearray(8); fcntl.ioctl(fd, 0x80086601, have); fcntl.ioctl(fd, 0x40086602, struct.pack('q', struct.unpack('q', have)[0] ^ 0x40))", lacking="flags of files"),
     Attack(93, "change flags of a file of a read root by the newer call", "fd = os.open(ROOT_FILE, os.O_RDONLY); have = bytearray(28); fcntl.ioctl(fd, 0x801C581F, have); have[0] ^= 0x80; fcntl.ioctl(fd, 0x401C5820, bytes(have))", lacking="flags of files"),
@@ -76,10 +77,10 @@ ATTACKS = [
     Attack(93, "make others wait to write a file of a read root", "fd = os.open(ROOT_FILE, os.O_RDONLY); fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_RDLCK)", lacking="leases"),
     Attack(93, "make others wait, with another upper half of the number", "fd = os.open(ROOT_FILE, os.O_RDONLY); check(syscall(SYS_fcntl, fd, 1 << 32 | fcntl.F_SETLEASE, fcntl.F_RDLCK))", lacking="leases"),
     Attack(94, "TCP", "socket.create_connection(('127.0.0.1', TCP), 5)"),
-    Attack(94, "TCP over IPv6", "socket.create_connection(('::1', TCP6), 5)"),
-    Attack(94, "TCP by a mapped address", "s = socket.socket(socket.AF_INET6); s.connect(('::ffff:127.0.0.1', TCP))"),
-    Attack(94, "UDP", "s = socket.socket(type=socket.SOCK_DGRAM); s.connect(('127.0.0.1', UDP)); s.send(b'x'); assert s.recv(9) == b'x'"),
-    Attack(94, "find a port of the host in use", "assert bind_error(('127.0.0.1', TCP)) == errno.EADDRINUSE"),
+    Attack(94, "TCP over IPv6", "socket.create_connection(('::1', TCP6), 5)", like="TCP"),
+    Attack(94, "TCP by a mapped address", "s = socket.socket(socket.AF_INET6); s.connect(('::ffff:127.0.0.1', TCP))", like="TCP"),
+    Attack(94, "UDP", "s = socket.socket(type=socket.SOCK_DGRAM); s.connect(('127.0.0.1', UDP)); s.send(b'x'); assert s.recv(9) == b'x'", like="TCP"),
+    Attack(94, "find a port of the host in use", "assert bind_error(('127.0.0.1', TCP)) == errno.EADDRINUSE", like="TCP"),
     Attack(94, "list the sockets of the host", "assert f':{TCP:04X}' in open('/proc/net/tcp').read()"),
     Attack(94, "ask the kernel for the sockets of the host", "assert TCP in listening_ports()"),
     Attack(94, "listen to the devices of the host", "socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 15)"),
@@ -87,23 +88,23 @@ ATTACKS = [
     Attack(94, "unix socket by path", "socket.socket(socket.AF_UNIX).connect(f'{OUT}/socket')"),
     Attack(94, "abstract unix socket", "socket.socket(socket.AF_UNIX).connect(chr(0) + ABSTRACT)"),
     Attack(95, "signal another process", "os.kill(PID, 0)"),
-    Attack(95, "trace another process", "check(libc.ptrace(16, PID, 0, 0)); os.waitpid(PID, 0x40000000); check(libc.ptrace(17, PID, 0, 0))"),
-    Attack(95, "process_vm_readv", "check(syscall(SYS_process_vm_readv, PID, 0, 0, 0, 0, 0))"),
+    Attack(95, "trace another process", "check(libc.ptrace(16, PID, 0, 0)); os.waitpid(PID, 0x40000000); check(libc.ptrace(17, PID, 0, 0))", like="signal another process"),
+    Attack(95, "process_vm_readv", "check(syscall(SYS_process_vm_readv, PID, 0, 0, 0, 0, 0))", like="signal another process"),
     Attack(95, "limit another process", "import resource; resource.prlimit(PID, resource.RLIMIT_NOFILE, (64, 64))"),
-    Attack(95, "priority of another process", "os.setpriority(os.PRIO_PROCESS, PID, 1)"),
+    Attack(95, "priority of another process", "os.setpriority(os.PRIO_PROCESS, PID, 1)", like="limit another process"),
     Attack(95, "priority of a group of processes", "os.setpriority(os.PRIO_PGRP, PID, 1)"),
     Attack(95, "disk priority of another process", "check(syscall(SYS_ioprio_set, 1, PID, 3 << 13))"),
-    Attack(95, "processors of another process", "os.sched_setaffinity(PID, os.sched_getaffinity(PID))"),
-    Attack(95, "scheduler of another process", "os.sched_setscheduler(PID, os.SCHED_BATCH, os.sched_param(0))"),
-    Attack(95, "scheduling parameters of another process", "os.sched_setparam(PID, os.sched_param(0))"),
+    Attack(95, "processors of another process", "os.sched_setaffinity(PID, os.sched_getaffinity(PID))", like="limit another process"),
+    Attack(95, "scheduler of another process", "os.sched_setscheduler(PID, os.SCHED_BATCH, os.sched_param(0))", like="limit another process"),
+    Attack(95, "scheduling parameters of another process", "os.sched_setparam(PID, os.sched_param(0))", like="limit another process"),
     Attack(95, "compare with another process", "check(syscall(SYS_kcmp, PID, PID, 1, 0, 0))"),
     Attack(95, "shared memory of the user", "libc.shmat.restype = ctypes.c_void_p; assert ctypes.string_at(libc.shmat(SHARED, None, 0o10000), 6) == b'SECRET'"),
-    Attack(95, "find shared memory by its key", "check(libc.shmget(SHARED_KEY, 0, 0))"),
+    Attack(95, "find shared memory by its key", "check(libc.shmget(SHARED_KEY, 0, 0))", like="shared memory of the user"),
     Attack(95, "message of the user", "text = ctypes.create_string_buffer(14); check(libc.msgrcv(MESSAGES, text, 6, 0, 0o4000)); assert text.raw[8:] == b'SECRET'"),
-    Attack(95, "message to the user", "check(libc.msgsnd(MESSAGES, ctypes.create_string_buffer(b'\\1' + bytes(7) + b'x'), 1, 0o4000))"),
+    Attack(95, "message to the user", "check(libc.msgsnd(MESSAGES, ctypes.create_string_buffer(b'\\1' + bytes(7) + b'x'), 1, 0o4000))", like="message of the user"),
     Attack(95, "semaphores of the user", "check(libc.semctl(SEMAPHORES, 0, 16, 3))"),
     Attack(95, "message queue of the user", "check(libc.mq_open(QUEUE.encode(), os.O_RDONLY | os.O_NONBLOCK))"),
-    Attack(95, "remove a message queue of the user", "check(libc.mq_unlink(QUEUE.encode()))"),
+    Attack(95, "remove a message queue of the user", "check(libc.mq_unlink(QUEUE.encode()))", like="message queue of the user"),
     Attack(95, "trace itself", "check(libc.ptrace(0, 0, 0, 0))"),
     Attack(96, "new user namespace", "check(libc.unshare(0x10000000))"),
     Attack(96, "new namespaces by clone", "pid = check(syscall(SYS_clone, 0x30000011, 0, 0, 0, 0)); pid or os._exit(0); os.waitpid(pid, 0)"),
@@ -123,7 +124,7 @@ SINCE = {
 }  # fmt: skip
 AS_ROOT = [
     Attack(94, "raw socket", "socket.socket(socket.AF_INET, socket.SOCK_RAW, 1)"),
-    Attack(94, "every packet", "socket.socket(socket.AF_PACKET, socket.SOCK_RAW)"),
+    Attack(94, "every packet", "socket.socket(socket.AF_PACKET, socket.SOCK_RAW)", like="raw socket"),
     Attack(94, "change an interface", "fcntl.ioctl(socket.socket(), 0x8914, struct.pack('16sh22x', b'lo', 0x49))"),
     Attack(91, "read the password hashes", "open('/etc/shadow').read()"),
     Attack(92, "write into the system's programs", "p = '/usr/local/bin/toolkit-test'; open(p, 'w').close(); os.remove(p)"),
@@ -289,7 +290,7 @@ def world(tmp_path: Path) -> Iterator[World]:
         named,
         things_of_the_user() as things,
         subprocess.Popen(
-            [sys.executable, "-c", VICTIM], stdin=subprocess.PIPE, env={"VICTIM_SECRET": "x"}, process_group=0
+            [shutil.which("cat") or "cat"], stdin=subprocess.PIPE, env={"VICTIM_SECRET": "x"}, process_group=0
         ) as victim,
     ):
         unix.listen()
@@ -321,14 +322,20 @@ def rows() -> list[Attack]:
     return found if has_ipv6() else [row for row in found if "TCP6" not in row.code and "INET6" not in row.code]
 
 
-def title(row: object) -> str:
-    assert isinstance(row, Attack)
+def title(row: Attack) -> str:
     return f"{row.number}-{row.name}"
+
+
+def test_a_row_that_is_left_out_is_like_one_that_is_not() -> None:
+    everywhere = [*ATTACKS, *AS_ROOT]
+    assert {row.like for row in everywhere} <= {row.name for row in everywhere if not row.like} | {""}
 
 
 @pytest.mark.sample(every=8)
 @pytest.mark.parametrize("way", SANDBOXED)
-@pytest.mark.parametrize("row", rows(), ids=title)
+@pytest.mark.parametrize(
+    "row", [pytest.param(row, id=title(row), marks=[pytest.mark.whole] if row.like else []) for row in rows()]
+)
 def test_an_attack_goes_through_only_unguarded(world: World, row: Attack, way: Way) -> None:
     before = world.traces()
 

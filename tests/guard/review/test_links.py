@@ -75,19 +75,21 @@ def test_a_link_to_everything_costs_nothing(workspace: Path) -> None:
 class Exchange:
     name: str
     commands: tuple[str, ...]
+    marks: tuple[pytest.MarkDecorator, ...] = ()
 
 
+WHOLE = (pytest.mark.whole,)  # both parts of it are in another row
 COPY = "cp -r src copy; echo evil > copy/.envrc"
 MOVE = "mv src copy; echo evil > copy/.envrc"
 EXCHANGES = [
     Exchange("a link to a copy", (f"{COPY}; rm -r src; ln -s copy src",)),
-    Exchange("a link to itself, moved", (f"{MOVE}; ln -s copy src",)),
+    Exchange("a link to itself, moved", (f"{MOVE}; ln -s copy src",), WHOLE),
     Exchange("a link to an older copy", (COPY, "rm -r src; ln -s copy src")),
-    Exchange("a link to an older copy, later", (COPY, "rm -r src", "ln -s copy src")),
-    Exchange("a link through a link", (f"{COPY}; rm -r src; ln -s copy way; ln -s way src",)),
+    Exchange("a link to an older copy, later", (COPY, "rm -r src", "ln -s copy src"), WHOLE),
+    Exchange("a link through a link", (f"{COPY}; rm -r src; ln -s copy way; ln -s way src",), WHOLE),
     Exchange("moved away and back", (MOVE, "mv copy src")),
     Exchange("removed, and an older copy moved there", (COPY, "rm -r src; mv copy src")),
-    Exchange("removed, and an older copy moved there later", (COPY, "rm -r src", "mv copy src")),
+    Exchange("removed, and an older copy moved there later", (COPY, "rm -r src", "mv copy src"), WHOLE),
     Exchange("removed and made again", ("rm -r src", "mkdir src; echo evil > src/.envrc")),
     Exchange("removed and made again with a link in it", ("mv src/sub x; rm -r src", "mkdir y; echo evil > y/.envrc; mkdir src; ln -s ../y src/sub; echo evil > src/.envrc")),
 ]  # fmt: skip
@@ -106,7 +108,7 @@ def exchange(row: Exchange, workspace: Path, way: Way, own: str) -> tuple[set[st
     return {path.read_text() for path in found}, [note for result in results for note in result.notes]
 
 
-@pytest.mark.parametrize("row", EXCHANGES, ids=[row.name for row in EXCHANGES])
+@pytest.mark.parametrize("row", [pytest.param(row, id=row.name, marks=row.marks) for row in EXCHANGES])
 def test_unguarded_the_file_is_another_one(workspace: Path, row: Exchange) -> None:
     assert exchange(row, workspace, "unsafe-none", "mine")[0] == {"evil\n"}
 
@@ -114,7 +116,7 @@ def test_unguarded_the_file_is_another_one(workspace: Path, row: Exchange) -> No
 @pytest.mark.sample(every=8)
 @pytest.mark.parametrize("way", SANDBOXED)
 @pytest.mark.parametrize("own", ["mine", ""], ids=["there was one", "there was none"])
-@pytest.mark.parametrize("row", EXCHANGES, ids=[row.name for row in EXCHANGES])
+@pytest.mark.parametrize("row", [pytest.param(row, id=row.name, marks=row.marks) for row in EXCHANGES])
 def test_the_file_is_the_same_or_there_is_none(workspace: Path, row: Exchange, own: str, way: Way) -> None:
     seen, notes = exchange(row, workspace, way, own)
     assert seen <= {own}

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
+from functools import cache
 from pathlib import Path
 
 from tests.projects import REPOSITORY
@@ -17,8 +20,16 @@ LIBRARY = f"lib/python{sys.version_info.major}.{sys.version_info.minor}"
 
 def make_environment(folder: Path) -> str:
     """A virtual environment without packages; returns the path of its interpreter."""
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", "--symlinks", str(folder)], check=True)
+    shutil.copytree(_made_once().name, folder, symlinks=True, dirs_exist_ok=True)
     return str(folder / "bin/python")
+
+
+@cache
+def _made_once() -> tempfile.TemporaryDirectory[str]:
+    """What is copied, as ``venv`` takes long. Only its scripts for shells, which nothing runs here, name their place."""
+    folder = tempfile.TemporaryDirectory()
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", "--symlinks", folder.name], check=True)
+    return folder
 
 
 def touch_code(marker: Path) -> str:

@@ -98,6 +98,9 @@ STARTS = {
     "the environment in the workspace": Start(lambda ws: [str(ws / "agent.py")], environment_inside=True),
 }
 
+MARKS = {name: pytest.mark.whole for name in STARTS if name not in ("a script in the workspace", "a relative variable")}
+"""In one of the two others Python itself puts the workspace on the path, and as a full path."""
+
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
@@ -154,8 +157,7 @@ def run_agent(
     return done, set(marker.read_text().split()) if marker.exists() else set()
 
 
-@pytest.mark.sample
-@pytest.mark.parametrize("name", STARTS)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=MARKS.get(name, ())) for name in STARTS])
 def test_no_module_that_a_tool_wrote_is_imported_as_ours(tmp_path: Path, url: str, name: str) -> None:
     needs("full")
     done, ran = run_agent(tmp_path, url, AGENT, STARTS[name])
@@ -163,8 +165,7 @@ def test_no_module_that_a_tool_wrote_is_imported_as_ours(tmp_path: Path, url: st
     assert "is on sys.path" in done.stderr
 
 
-@pytest.mark.sample
-@pytest.mark.parametrize("name", STARTS)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=MARKS.get(name, ())) for name in STARTS])
 def test_without_the_finder_it_is(tmp_path: Path, url: str, name: str) -> None:
     needs("full")
     assert run_agent(tmp_path, url, AGENT, STARTS[name], control=True)[1] != set()

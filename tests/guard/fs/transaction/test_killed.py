@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import tries
 from tests.guard.killed import build, journals, open_fs, recover, transact, tree
 from tests.projects import REPOSITORY
 from toolkit.errors import SetupError
@@ -72,8 +73,15 @@ def test_killed_while_it_recovers_the_next_one_goes_on(memory: Path, way: str, e
         assert one["journals"] == [] and one["told twice"] == []
 
 
-@WAYS
-@pytest.mark.parametrize("what", ["conflict in the middle", "conflict in the last instant"])
+@pytest.mark.parametrize(
+    ("way", "what"),
+    [
+        pytest.param("renameat2", "conflict in the middle", marks=pytest.mark.whole),
+        ("renameat2", "conflict in the last instant"),
+        ("without renameat2", "conflict in the middle"),
+        pytest.param("without renameat2", "conflict in the last instant", marks=pytest.mark.whole),
+    ],
+)
 @pytest.mark.slow
 def test_killed_in_a_conflict_the_rest_is_undone_and_their_change_stays(
     memory: Path, way: str, what: str, everything: bool
@@ -95,6 +103,7 @@ def test_killed_in_a_conflict_the_rest_is_undone_and_their_change_stays(
 HALF_WAY = """
 import sys
 from pathlib import Path
+from tests.examples import tries
 from tests.guard.killed import kill, transact
 from toolkit.guard.files import transaction as step
 move = step.move_new
@@ -324,7 +333,7 @@ LATER: st.SearchStrategy[Any] = st.sampled_from(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@tries(100)
 @given(
     plan=PLANS,
     later=st.lists(LATER, max_size=2),
