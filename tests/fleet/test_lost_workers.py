@@ -74,6 +74,7 @@ def test_its_commands_end_with_a_worker(fleet: Fleet, meeting: Meeting, session_
     assert seen.value == "seen"
 
 
+@pytest.mark.whole
 def test_a_call_that_ends_every_worker_is_given_up(fleet: Fleet, tmp_path: Path) -> None:
     poison = ToolCall("1", "end_worker", {"unless": str(tmp_path / "no such file")})
     first, given_up, last = fleet.map([say("first"), poison, say("last")])

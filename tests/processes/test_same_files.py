@@ -12,13 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.processes.worker import TURNS
+from tests.examples import repeats
 from tests.projects import REPOSITORY
 from toolkit import SecurityPolicy, Suspend, SuspendedCall, ToolCall, ToolkitContext, create_agent_toolkit
 from toolkit.errors import ToolTimeout
 from toolkit.guard import SandboxFS
 
 PROCESSES = 4
+TURNS = repeats(40)
 HOLDER = """
 import sys
 from toolkit.guard import SandboxFS
@@ -72,7 +73,7 @@ def run_together(job: str, workspace: Path, state: str = "state") -> list[int]:
     """How many changes each process made. ``{}`` in ``state`` gives every process a state directory of its own."""
     states = [str(workspace.parent / state.format(number)) for number in range(PROCESSES)]
     workers = [
-        start("-m", "tests.processes.worker", job, str(workspace), states[number], str(number))
+        start("-m", "tests.processes.worker", job, str(workspace), states[number], str(number), str(TURNS))
         for number in range(PROCESSES)
     ]
     try:

@@ -1,4 +1,4 @@
-"""One of several processes that change the same files: ``python -m tests.processes.worker JOB WORKSPACE STATE NUMBER``.
+"""One of several processes that change the same files: ``python -m tests.processes.worker JOB WORKSPACE STATE NUMBER TURNS``.
 
 It says that it is ready, waits for a line, works, and prints how many of its changes succeeded.
 """
@@ -12,23 +12,21 @@ from contextlib import suppress
 from toolkit import Approve, SecurityPolicy, Suspend, SuspendedCall, Toolkit, ToolkitContext, create_agent_toolkit
 from toolkit.errors import ToolFailed, ToolNotAllowed
 
-TURNS = 40
 
-
-def edit_own_line(toolkit: Toolkit, number: int) -> int:
+def edit_own_line(toolkit: Toolkit, number: int, turns: int) -> int:
     """Each process counts in a line of its own."""
     done = 0
-    for turn in range(TURNS):
+    for turn in range(turns):
         old, new = f"line {number}: {turn};", f"line {number}: {turn + 1};"
         toolkit.tools.edit(path="counts.txt", old_string=old, new_string=new)
         done += 1
     return done
 
 
-def count_with_digest(toolkit: Toolkit, number: int) -> int:
+def count_with_digest(toolkit: Toolkit, number: int, turns: int) -> int:
     """All count in one file; only a write that names what it read succeeds."""
     done = 0
-    while done < TURNS:
+    while done < turns:
         read = toolkit.tools.read_file(path="count.txt")
         assert read.sha256 is not None
         with suppress(ToolFailed):
@@ -39,10 +37,10 @@ def count_with_digest(toolkit: Toolkit, number: int) -> int:
     return done
 
 
-def patch_two_files(toolkit: Toolkit, number: int) -> int:
+def patch_two_files(toolkit: Toolkit, number: int, turns: int) -> int:
     """Each process counts in its own lines of two files, in one patch."""
     done = 0
-    for turn in range(TURNS):
+    for turn in range(turns):
         hunks = "".join(
             f"*** Update File: {name}\n@@\n-line {number}: {turn};\n+line {number}: {turn + 1};\n"
             for name in ("a", "b")
@@ -58,7 +56,7 @@ def patch_two_files(toolkit: Toolkit, number: int) -> int:
     return done
 
 
-def resume_all(toolkit: Toolkit, number: int) -> int:
+def resume_all(toolkit: Toolkit, number: int, turns: int) -> int:
     """Every process tries to resume each suspended call, whose JSON lies in the workspace; each call appends to a file."""
     done = 0
     for name in sorted(toolkit.tools.list(path="suspended").entries, key=lambda entry: entry.name):
@@ -69,7 +67,7 @@ def resume_all(toolkit: Toolkit, number: int) -> int:
     return done
 
 
-JOBS: dict[str, Callable[[Toolkit, int], int]] = {
+JOBS: dict[str, Callable[[Toolkit, int, int], int]] = {
     "edit": edit_own_line,
     "compare": count_with_digest,
     "patch": patch_two_files,
@@ -77,11 +75,11 @@ JOBS: dict[str, Callable[[Toolkit, int], int]] = {
 }
 
 if __name__ == "__main__":
-    job, workspace, state, number = sys.argv[1:]
+    job, workspace, state, number, turns = sys.argv[1:]
     policy = SecurityPolicy(default="allow", tools={"todowrite": "ask"})
     context = ToolkitContext(workspace, policy, state_dir=state, approver=lambda request: Suspend())
     with create_agent_toolkit(context) as toolkit:
         sys.stdout.write("ready\n")
         sys.stdout.flush()
         sys.stdin.readline()
-        sys.stdout.write(f"{JOBS[job](toolkit, int(number))}\n")
+        sys.stdout.write(f"{JOBS[job](toolkit, int(number), int(turns))}\n")

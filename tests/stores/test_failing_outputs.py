@@ -21,9 +21,9 @@ def shout(args: Any, ctx: ToolContext) -> Any:
 
 
 def stream(args: Any, ctx: ToolContext) -> Any:
-    for number in range(1, 50_001):
+    for number in range(1, 10_001):
         ctx.output.write(b"line %d\n" % number)
-    return {"text": "line 1 … line 50000"}
+    return {"text": "line 1 … line 10000"}
 
 
 async def stream_async(args: Any, ctx: ToolContext) -> Any:

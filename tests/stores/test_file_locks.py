@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.examples import repeats
 from tests.projects import REPOSITORY
 from tests.stores.redis_server import OwnRedis
 from toolkit import SecurityPolicy, Toolkit, ToolkitContext, create_agent_toolkit
@@ -22,7 +23,7 @@ from toolkit.stores import FileWriteLocks
 
 WATCHDOG = 60.0
 MACHINES = 3
-TURNS = 30
+TURNS = repeats(40)
 # As on a machine of its own: nothing in its state directory is seen by the others.
 MACHINE = """
 import sys

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import tries
 from tests.guard.world import FILES, LINKS, ROWS, SECRET, D, Row, build, name_of
 from toolkit.errors import ToolFailed, ToolkitError
 from toolkit.guard import ResolverName, SandboxFS, has_openat2
@@ -83,7 +84,7 @@ PIECES = ["", ".", "..", "...", "a", "deep", "none", "secret", "ws", *FILES, *LI
 PATHS = st.text() | st.lists(st.sampled_from(PIECES) | st.text(max_size=3), max_size=12).map("/".join)
 
 
-@settings(max_examples=500, deadline=None, database=None)
+@tries(500, database=None)
 @given(text=PATHS)
 @pytest.mark.slow
 def test_no_text_leaves_the_root_and_both_resolvers_agree(base: Path, text: str) -> None:

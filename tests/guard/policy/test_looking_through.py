@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import tries
 from toolkit.guard import Permission, Preview, Rule, SecurityPolicy
 from toolkit.guard.policy.commands import find_run_commands, mentions, plain_commands
 
@@ -377,7 +378,7 @@ def test_a_wrapped_command_is_denied_and_asked_for(command: str | list[str]) -> 
     assert judge(command, Rule("ask", command="touch")) == "ask"
 
 
-@pytest.mark.sample
+@pytest.mark.sample(every=8)
 @pytest.mark.parametrize("command", [row for row in ATTACKS if not name(row).startswith(NOT_RUN)], ids=name)
 def test_and_would_have_run(tmp_path: Path, command: str | list[str]) -> None:
     argv = ["bash", "--noprofile", "--norc", "-c", command] if isinstance(command, str) else command
@@ -527,13 +528,13 @@ WORDS = st.text(st.characters(exclude_categories=("Cc", "Cs")), max_size=12)
 PROGRAMS = st.text(st.sampled_from("abcxyz019_./-"), min_size=1, max_size=8)
 
 
-@settings(max_examples=300, deadline=None)
+@tries(300)
 @given(PROGRAMS, st.lists(WORDS, max_size=6))
 def test_quoted_words_are_read_back(program: str, words: list[str]) -> None:
     assert plain_commands(shlex.join([program, *words])) == [(program, *words)]
 
 
-@settings(max_examples=200, deadline=None)
+@tries(200)
 @given(
     st.lists(
         st.sampled_from(["env", "nice", "timeout 5", "sh -c", "xargs", "sudo", "eval", "nohup", "command"]), max_size=6
@@ -548,7 +549,7 @@ def test_a_command_behind_any_wrappers_is_found(wrappers: list[str]) -> None:
     assert judge(shlex.join(argv), Rule("deny", command="touch")) == "deny"
 
 
-@settings(max_examples=200, deadline=None)
+@tries(200)
 @given(st.lists(st.sampled_from(["git", "push", "-C", "x", "--force", "stash", "/bin/git", "\0"]), max_size=8))
 def test_a_rule_that_matches_a_command_matches_it_behind_a_runner(words: list[str]) -> None:
     if mentions(words, ["git", "push"]):

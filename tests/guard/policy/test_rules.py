@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import tries
 from toolkit.errors import PolicyError
 from toolkit.guard import Permission, Preview, Rule, SecurityPolicy
 from toolkit.guard.policy.commands import plain_commands
@@ -324,7 +325,7 @@ TOKENS = [
 ]  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@tries(300)
 @given(LETTERS | st.lists(st.sampled_from(PLAIN) | st.sampled_from(TOKENS), max_size=12).map("".join))
 @pytest.mark.slow
 def test_text_that_is_taken_for_plain_is_read_as_a_shell_reads_it(text: str) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import tries
 from toolkit.guard import Preview, Rule, SecurityPolicy
 from toolkit.guard.policy.touched import Touched
 
@@ -75,7 +76,7 @@ def judge_one_by_one(policy: SecurityPolicy[str], permissions: list[Any], previe
     return named or policy.default, f"{because} ({reason})" if reason else because
 
 
-@settings(max_examples=200, deadline=None)
+@tries(200)
 @given(
     st.sampled_from(["allow", "ask", "deny"]),
     st.dictionaries(st.sampled_from(["x", "y"]), st.sampled_from(["allow", "ask", "deny"])),

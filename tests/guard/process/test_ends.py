@@ -296,7 +296,15 @@ guard.shell(sys.argv[3], timeout=None)
 
 @pytest.mark.sample(every=8)
 @pytest.mark.parametrize("victim", ["caller", "fork server"])
-@pytest.mark.parametrize("form", ["83-background", "84-setsid", "84-daemon", "86-many"])
+@pytest.mark.parametrize(
+    "form",
+    [
+        pytest.param("83-background", marks=pytest.mark.whole),
+        pytest.param("84-setsid", marks=pytest.mark.whole),
+        "84-daemon",
+        "86-many",
+    ],
+)
 def test_nothing_survives_when_the_caller_or_the_fork_server_is_killed(
     workspace: Path, way: Way, form: str, victim: str
 ) -> None:

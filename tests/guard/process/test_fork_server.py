@@ -93,6 +93,7 @@ WAYS_TO_SIGNAL = (
     "kill", "kill its group", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_send_signal",
     "F_SETOWN", "F_SETOWN of its group", "F_SETOWN_EX", "F_SETOWN_EX of a thread", "FIOSETOWN",
 )  # fmt: skip
+LIKE_ANOTHER = ("tkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "F_SETOWN of its group", "F_SETOWN_EX of a thread")
 
 
 @contextmanager
@@ -114,7 +115,9 @@ def answers(victim: subprocess.Popen[bytes]) -> bool:
 
 
 @pytest.mark.sample
-@pytest.mark.parametrize("name", WAYS_TO_SIGNAL)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.whole] if name in LIKE_ANOTHER else []) for name in WAYS_TO_SIGNAL]
+)
 def test_no_signal_reaches_the_processes_around_a_command(workspace: Path, way: Way, name: str) -> None:
     with echoing_victim() as victim:
         with guard_in(way, workspace) as guard:

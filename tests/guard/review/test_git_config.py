@@ -6,9 +6,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 
+from tests.examples import tries
 from toolkit.guard.review.git_state import (
     Setting,
     UnreadableConfig,
@@ -114,7 +115,7 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=300, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@tries(300, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(st.lists(PIECES, max_size=14).map(b"".join))
 @example(b'[a "x y"]\nbare = "" x  "" ; y\n')
 @example(b'[core]\nbare = x "#" # y\nurl\n')
@@ -133,7 +134,7 @@ NAMES = st.text("abcXYZ-19", min_size=1, max_size=5).map(lambda name: "k" + name
 VALUES = st.binary(max_size=12).map(lambda data: data.translate(None, bytes([*range(9), *range(11, 32), 127])))
 
 
-@settings(max_examples=100, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@tries(100, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.tuples(NAMES, st.none() | VALUES.map(lambda v: v.replace(b"\n", b"").replace(b"\t", b"")), NAMES, st.none() | VALUES)))  # fmt: skip
 def test_what_we_write_is_read_back_by_git_and_by_us(
     tmp_path_factory: pytest.TempPathFactory, parts: list[tuple[str, bytes | None, str, bytes | None]]

@@ -14,6 +14,8 @@ from toolkit.guard import RUNS_LATER, GitMode
 
 # Adding a submodule writes .gitmodules, which is put back.
 KEEP = tuple(name for name in RUNS_LATER if name != ".gitmodules")
+# A row of `make test` next to it does most of the same.
+WHOLE, EVERY_TIER = (pytest.mark.whole,), (pytest.mark.every_tier,)
 CLONE = "git clone -q nested cloned"
 
 
@@ -23,45 +25,45 @@ class Neighbour:
     command: str
     user: str
     expected: str
+    marks: tuple[pytest.MarkDecorator, ...] = ()
 
 
 NEIGHBOURS = [
-    Neighbour("add and commit", "echo x > new && git add new && git commit -qm mine", "git log -1 --format=%s", "mine"),
-    Neighbour("amend", "git commit -q --amend -m mine", "git log -1 --format=%s", "mine"),
-    Neighbour("branch and tag", "git checkout -q -b mine && git tag v1 && git branch second", "git branch --format='%(refname:short)'; git tag", "main\nmine\nother\nsecond\nv1"),
+    Neighbour("add and commit", "echo x > new && git add new && git commit -qm mine", "git log -1 --format=%s", "mine", EVERY_TIER),
+    Neighbour("amend", "git commit -q --amend -m mine", "git log -1 --format=%s", "mine", WHOLE),
+    Neighbour("branch and tag", "git checkout -q -b mine && git tag v1 && git branch second", "git branch --format='%(refname:short)'; git tag", "main\nmine\nother\nsecond\nv1", WHOLE),
     Neighbour("merge", "git checkout -q -b b HEAD~1 && echo x > x && git add x && git commit -qm x && git merge -q -m merged main", "git log -1 --format=%s", "merged"),
     Neighbour("stash", "echo x > tracked && git stash -q && git stash list", "git stash list --format=%gs", "WIP on main"),
-    Neighbour("rebase", "git checkout -q -b b HEAD~1 && echo x > x && git add x && git commit -qm onto && git rebase -q main", "git log -2 --format=%s", "onto\nmore four"),
+    Neighbour("rebase", "git checkout -q -b b HEAD~1 && echo x > x && git add x && git commit -qm onto && git rebase -q main", "git log -2 --format=%s", "onto\nmore four", WHOLE),
     Neighbour("a rebase that stops", "! git rebase -q other && echo x > tracked && git add tracked && GIT_EDITOR=true git rebase --continue", "git log -3 --format=%s", "more four\ntracked three\ntracked two"),
-    Neighbour("a rebase that runs a program in the sandbox", "git rebase -q -x 'touch ran' HEAD~1", "ls ran", "ran"),
+    Neighbour("a rebase that runs a program in the sandbox", "git rebase -q -x 'touch ran' HEAD~1", "ls ran", "ran", WHOLE),
     Neighbour("reset and gc", "git reset -q --hard HEAD~1 && git gc -q && git reflog expire --expire=now --all", "git log -1 --format=%s", "tracked three"),
     Neighbour("a new repository", "git init -q new && cd new && echo x > x && git add x && git commit -qm mine", "git -C new log --format=%s", "mine"),
-    Neighbour("settings of a new repository", "git init -q new && git -C new config user.name me && git -C new remote add origin https://example.org/x", "git -C new config user.name; git -C new remote get-url origin", "me\nhttps://example.org/x"),
-    Neighbour("a bare repository", "mkdir b && git init -q --bare b && git push -q b HEAD:refs/heads/mine", "git -C b branch", "mine"),
+    Neighbour("settings of a new repository", "git init -q new && git -C new config user.name me && git -C new remote add origin https://example.org/x", "git -C new config user.name; git -C new remote get-url origin", "me\nhttps://example.org/x", WHOLE),
+    Neighbour("a bare repository", "mkdir b && git init -q --bare b && git push -q b HEAD:refs/heads/mine", "git -C b branch", "mine", WHOLE),
     Neighbour("what programs around git remember", "git -C nested config remote.o.gh-resolved base && git -C nested config branch.main.vscode-merge-base o/main", "git -C nested config branch.main.vscode-merge-base", "o/main"),
-    Neighbour("another version control system", "mkdir -p .hg/store && echo a > .hg/store/data && echo '[paths]' > .hg/requires", "cat .hg/store/data", "a"),
+    Neighbour("another version control system", "mkdir -p .hg/store && echo a > .hg/store/data && echo '[paths]' > .hg/requires", "cat .hg/store/data", "a", WHOLE),
     Neighbour("a clone", CLONE, "git -C cloned log --format=%s; git -C cloned remote", "tracked one\norigin"),
-    Neighbour("a bare clone", "git clone -q --bare nested cloned", "git -C cloned log --format=%s", "tracked one"),
-    Neighbour("a branch that follows another", CLONE + " && cd cloned && git checkout -q -b x origin/main && git commit -qm mine --allow-empty && git push -q origin x", "git -C cloned status -sb; git -C nested log -1 --format=%s x", "## x...origin/main [ahead 1]\nmine"),
-    Neighbour("a remote and a name inside", "git -C nested remote add o https://example.org/x && git -C nested config user.name me", "git -C nested remote; git -C nested config user.name", "o\nme"),
+    Neighbour("a bare clone", "git clone -q --bare nested cloned", "git -C cloned log --format=%s", "tracked one", WHOLE),
+    Neighbour("a branch that follows another", CLONE + " && cd cloned && git checkout -q -b x origin/main && git commit -qm mine --allow-empty && git push -q origin x", "git -C cloned status -sb; git -C nested log -1 --format=%s x", "## x...origin/main [ahead 1]\nmine", WHOLE),
+    Neighbour("a remote and a name inside", "git -C nested remote add o https://example.org/x && git -C nested config user.name me", "git -C nested remote; git -C nested config user.name", "o\nme", WHOLE),
     Neighbour("a work tree", "git worktree add -q wt && cd wt && echo x > x && git add x && git commit -qm mine", "git -C wt log -1 --format=%s; git worktree list | wc -l", "mine\n2"),
-    Neighbour("a work tree that goes again", "git worktree add -q wt && git worktree remove wt", "git worktree list | wc -l", "1"),
-    Neighbour("a submodule in another repository", "cd nested && git -c protocol.file.allow=always submodule --quiet add $X mod && git commit -qm mine", "git -C nested submodule status | cut -c43-", "mod (heads/main)"),
-    Neighbour("a clone with its submodules", "git clone -q . cloned && cd cloned && git config submodule.sub.url $B && git -c protocol.file.allow=always submodule --quiet update --init", "git -C cloned/sub log --format=%s | tail -1", "tracked one"),
-    Neighbour("a moved repository", "mv nested moved && git -C moved commit -qm mine --allow-empty", "git -C moved log -1 --format=%s", "mine"),
+    Neighbour("a work tree that goes again", "git worktree add -q wt && git worktree remove wt", "git worktree list | wc -l", "1", WHOLE),
+    Neighbour("a submodule in another repository", "cd nested && git -c protocol.file.allow=always submodule --quiet add $X mod && git commit -qm mine", "git -C nested submodule status | cut -c43-", "mod (heads/main)", WHOLE),
+    Neighbour("a clone with its submodules", "git clone -q . cloned && cd cloned && git config submodule.sub.url $B && git -c protocol.file.allow=always submodule --quiet update --init", "git -C cloned/sub log --format=%s | tail -1", "tracked one", EVERY_TIER),
+    Neighbour("a moved repository", "mv nested moved && git -C moved commit -qm mine --allow-empty", "git -C moved log -1 --format=%s", "mine", WHOLE),
     Neighbour("a moved submodule", "git mv sub moved && git commit -qm mine", "git -C moved rev-parse --show-toplevel", "ws/moved"),
-    Neighbour("a removed repository", "rm -rf nested", "ls nested 2>&1 | wc -l", "1"),
+    Neighbour("a removed repository", "rm -rf nested", "ls nested 2>&1 | wc -l", "1", WHOLE),
     Neighbour("a git directory elsewhere", "cd nested && git init -q --separate-git-dir=../store", "git -C nested log --format=%s", "tracked one"),
-    Neighbour("another root", "cd $X && echo x > x && git add x && git commit -qm mine", "git -C $X log -1 --format=%s", "mine"),
+    Neighbour("another root", "cd $X && echo x > x && git add x && git commit -qm mine", "git -C $X log -1 --format=%s", "mine", WHOLE),
     Neighbour("refs that are links", "cd nested && git -c core.preferSymlinkRefs=true checkout -q -b mine && git commit -qm mine --allow-empty && test -L .git/HEAD", "git -C nested log -1 --format=%s mine", "mine"),
     Neighbour("branches with the names of kept files", "git branch lefthook.yml && git branch config.fish", "git branch --format='%(refname:short)'", "config.fish\nlefthook.yml"),
-    Neighbour("directories that git itself has", "mkdir -p src/hooks src/refs && echo x > src/hooks/useState.ts && echo x > src/HEAD", "cat src/hooks/useState.ts src/HEAD", "x\nx"),
+    Neighbour("directories that git itself has", "mkdir -p src/hooks src/refs && echo x > src/hooks/useState.ts && echo x > src/HEAD", "cat src/hooks/useState.ts src/HEAD", "x\nx", WHOLE),
 ]  # fmt: skip
 
 
-@pytest.mark.sample(every=4, of_each_tier=True)
 @pytest.mark.parametrize("way", SANDBOXED)
-@pytest.mark.parametrize("row", NEIGHBOURS, ids=[row.name for row in NEIGHBOURS])
+@pytest.mark.parametrize("row", [pytest.param(row, id=row.name, marks=row.marks) for row in NEIGHBOURS])
 def test_it_works_and_stays(world: Repositories, row: Neighbour, way: Way) -> None:
     with world.guard(way, keep=KEEP) as guard:
         result = world.attack(guard, f"set -e\n{row.command}")
@@ -120,9 +122,11 @@ def test_with_write_commands_change_hooks_and_settings(world: Repositories, way:
 # --- git="read-only"
 
 
-@pytest.mark.sample
 @pytest.mark.parametrize("way", ["full", "bubblewrap"])
-@pytest.mark.parametrize("folder", [".", "nested", "sub", "$X", "$B"])
+@pytest.mark.parametrize(
+    "folder",
+    [".", pytest.param("nested", marks=pytest.mark.whole), "sub", pytest.param("$X", marks=pytest.mark.whole), "$B"],
+)
 def test_read_only_repositories_are_read_and_not_changed(world: Repositories, way: Way, folder: str) -> None:
     with world.guard(way, "read-only") as guard:
         read = world.attack(guard, f"cd {folder}; git log -1 --format=%s")
