@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from tests.runtime.conftest import Door, MakeDoor
 from toolkit import OUTPUT_CACHE, FileOutputCache, OutputWriter, Pack, ToolCall, ToolContext
 from toolkit.builtin import BUILTIN
 
+WATCHDOG = 60.0
 LINES = "".join(f"line {number}\n" for number in range(1, 20_001))
 
 
@@ -119,6 +122,21 @@ def test_a_state_directory_that_cannot_be_made_again_costs_the_ref(make_door: Ma
     message = door.invoke("shout", {"text": "x"})
     assert "could not be stored" in message.text()
     assert message.metadata["output_not_kept"]
+
+
+def test_a_directory_that_is_removed_while_it_is_prepared_ends_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not a thread that goes on for ever, as nothing can be written in a directory that is gone."""
+    folder, refs = tmp_path / "outputs", []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: shutil.rmtree(folder))
+    cache = FileOutputCache(str(folder))
+    thread = threading.Thread(target=lambda: refs.append(cache.put("s", "text", tool="shout")), daemon=True)
+    thread.start()
+    thread.join(WATCHDOG)
+    assert refs == [None]
+    monkeypatch.undo()
+    assert cache.put("s", "text", tool="shout") is not None
 
 
 def test_an_output_that_was_kept_has_nothing_to_report(make_door: MakeDoor, tmp_path: Path) -> None:

@@ -379,8 +379,11 @@ def _load_key(directory: int) -> bytes:
             if len(key) == _KEY_BYTES:
                 return key
             os.unlink(_KEY, dir_fd=directory)
-        with suppress(FileNotFoundError):  # a sweep removed it as a leftover
+        try:
             _write_key(directory)
+        except FileNotFoundError:  # a sweep removed it as a leftover
+            if os.fstat(directory).st_nlink == 0:
+                raise  # or the directory is gone, and will stay so
 
 
 def _write_key(directory: int) -> None:
