@@ -31,6 +31,7 @@ def shown_table(name: str) -> list[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.sample
 @pytest.mark.parametrize(("table", "index"), ROWS)
 def test_a_row_of_the_page_is_what_the_simulation_computes(table: str, index: int) -> None:
     _, row, batches = TABLES[table]

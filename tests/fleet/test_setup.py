@@ -76,9 +76,8 @@ def test_wrong_settings_are_refused(settings: dict[str, Any], problem: str) -> N
 class TestOnRay:
     pytestmark = RAY
 
-    @pytest.mark.parametrize(
-        "factory", ["no_such_module:make", pytest.param("tests.fleet.agents:not_a_function", marks=pytest.mark.whole)]
-    )
+    @pytest.mark.whole
+    @pytest.mark.parametrize("factory", ["no_such_module:make", "tests.fleet.agents:not_a_function"])
     def test_a_factory_that_cannot_be_loaded_ends_the_batch(self, ray_cluster: None, factory: str) -> None:
         with Fleet(factory, workers=1, ray_options=FREE) as fleet, pytest.raises(SetupError, match=factory):
             list(fleet.map([ToolCall("1", "done", {"message": "x"})]))

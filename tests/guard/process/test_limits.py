@@ -122,7 +122,7 @@ ATTACKS = [
     # Elsewhere the kernel itself allows no more.
     Excess("processes", "threads", "threading.stack_size(64 << 10); [threading.Thread(target=forever, daemon=True).start() for _ in range(1200)]; hold()", ("reduced", "bubblewrap") if os.geteuid() == 0 else ("reduced",)),
     Excess("disk", "several files", "[write(f'f{n}') for n in range(4)]; hold()"),
-    Excess("disk", "many small files", "os.mkdir('d'); [open(f'd/{n}', 'w').write('x') for n in range(7000)]; hold()"),
+    Excess("disk", "many small files", "os.mkdir('d'); [open(f'd/{n}', 'w').write('x') for n in range(700 if UNGUARDED else 7000)]; hold()"),
     Excess("disk", "one file again and again", "rewrite('f'); hold()", like="several files"),
     Excess("disk", "a mapped file", "map_and_fill('f'); hold()"),
     Excess("disk", "past the page cache", "write_directly('f'); hold()"),

@@ -372,6 +372,7 @@ def test_make(guard: ProcessGuard, workspace: Path) -> None:
     assert (workspace / "b").read_text() == "b\n"
 
 
+@pytest.mark.whole
 def test_java(guard: ProcessGuard, workspace: Path) -> None:
     (workspace / "T.java").write_text('class T { public static void main(String[] a) { System.out.println("ran"); } }')
     try:

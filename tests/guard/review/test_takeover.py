@@ -60,7 +60,7 @@ TAKEOVERS = [
     Takeover("a new repository", "git init -q new; git -C new config core.fsmonitor $E", "git -C new status"),
     Takeover("a new repository with a hook", "git init -q new; cp $E new/.git/hooks/pre-commit", "cd new; " + COMMIT, like="a clone with a hook"),
     Takeover("a new repository, deep", "git init -q a/b/c/d; git -C a/b/c/d config core.fsmonitor $E", "git -C a/b/c/d status", like="a new repository"),
-    Takeover("a new repository by hand", BARE_BY_HAND.format("new/.git"), "git -C new status"),
+    Takeover("a new repository by hand", BARE_BY_HAND.format("new/.git"), "git -C new status", like="a bare repository among sources"),
     Takeover("a new repository, unreadable to a strict parser", "git init -q new; printf '[core] fsmonitor = %s\\n' $E >> new/.git/config", "git -C new status"),
     Takeover("a new repository whose config is a link", "git init -q new; git -C new config core.fsmonitor $E; mv new/.git/config c; ln -s ../../c new/.git/config", "git -C new status"),
     Takeover("a new repository in the directory of modules", COPY.format(".git/modules/m") + "mkdir m; echo 'gitdir: ../.git/modules/m' > m/.git", "git -C m status"),
@@ -73,7 +73,7 @@ TAKEOVERS = [
     Takeover("include.path", "git config -f .git/extra core.fsmonitor $E; git -C nested config include.path $PWD/.git/extra", "git -C nested status"),
     Takeover("an included file", "git config -f team core.fsmonitor $E", before="git config include.path ../team; git config -f team user.name n"),
     Takeover("a file included by an included file", "git config -f team2 core.fsmonitor $E", before="git config include.path ../team; git config -f team include.path team2; touch team2", like="an included file"),
-    Takeover("core.hooksPath", "mkdir h; cp $E h/pre-commit; git -C nested config core.hooksPath $PWD/h", "cd nested; " + COMMIT),
+    Takeover("core.hooksPath", "mkdir h; cp $E h/pre-commit; git -C nested config core.hooksPath $PWD/h", "cd nested; " + COMMIT, like="include.path"),
     Takeover("a hook where core.hooksPath leads", "cp $E tools/pre-commit", COMMIT, before="git config core.hooksPath tools", like="a hook where core.hooksPath leads, in settings that are hard to read"),
     Takeover("a hook where core.hooksPath leads, behind a link", "cp -r tools t; cp $E t/hooks/pre-commit; rm -r tools; ln -s t tools", COMMIT, before="mkdir tools/hooks; git config core.hooksPath tools/hooks"),
     Takeover("a hook where core.hooksPath leads in a second work tree", "cp $E wt/tools/pre-commit", "cd wt; " + COMMIT, before="printf '#!/bin/sh\\n' > tools/pre-commit; chmod +x tools/pre-commit; git add tools; git commit -qm t; git config core.hooksPath tools; git worktree add -q wt"),
@@ -105,18 +105,18 @@ TAKEOVERS = [
     Takeover("strategy of the user's rebase", "mkdir git-merge-x; echo x/../evil.sh > .git/rebase-merge/strategy", "echo x > tracked; git add tracked; git rebase --continue", before="git rebase -q other", like="exec in the user's rebase"),
     Takeover("strategy of a cherry-pick", "mkdir git-merge-x; git config -f .git/sequencer/opts options.strategy x/../evil.sh", "echo x > tracked; git add tracked; git cherry-pick --continue", before="git checkout -q other; git cherry-pick main~1 main"),
     Takeover("a message that is written through a link", "ln -sf $H/.bashrc .git/COMMIT_EDITMSG; echo $E > .git/MERGE_MSG", "echo x > new; git add new; git commit -q; . $HOME/.bashrc"),
-    Takeover("a log that is written through a link", "rm nested/.git/logs/HEAD; ln -s $H/.bashrc nested/.git/logs/HEAD; git -C nested branch 'x;./evil.sh'", "git -C nested checkout -q 'x;./evil.sh'; . $HOME/.bashrc"),
+    Takeover("a log that is written through a link", "rm nested/.git/logs/HEAD; ln -s $H/.bashrc nested/.git/logs/HEAD; git -C nested branch 'x;./evil.sh'", "git -C nested checkout -q 'x;./evil.sh'; . $HOME/.bashrc", like="a message that is written through a link"),
     Takeover("a message that is written to another name of a hook", "ln -f nested/.git/hooks/pre-commit nested/.git/COMMIT_EDITMSG; echo $E > nested/.git/MERGE_MSG", "cd nested; echo x > tracked; git commit -qa; " + COMMIT, before="cd nested; printf '#!/bin/sh\\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit", like="a message that is written to another name of a hook of two names"),
     Takeover("a message that is written to another name of a hook of two names", "ln -f nested/.git/hooks/pre-commit nested/.git/COMMIT_EDITMSG; echo $E > nested/.git/MERGE_MSG", "cd nested; echo x > tracked; git commit -qa; " + COMMIT, before="cd nested; printf '#!/bin/sh\\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit; ln .git/hooks/pre-commit copy"),
     Takeover("a message that is written to another name of the settings", "ln -f nested/.git/config nested/.git/COMMIT_EDITMSG; git config -f nested/.git/MERGE_MSG core.fsmonitor $E", "cd nested; echo x > tracked; git commit -qa; git status"),
-    Takeover("a message that is written to another name of new settings", "git init -q new; ln new/.git/config new/.git/COMMIT_EDITMSG; git config -f new/.git/MERGE_MSG core.fsmonitor $E", "cd new; echo x > tracked; git add tracked; git commit -q; git status"),
-    Takeover("a message that is written to another name of new settings of a work tree", "ln -f nested/.git/config nested/.git/c; rm nested/.git/c; touch nested/.git/config.worktree; ln -f nested/.git/config.worktree nested/.git/COMMIT_EDITMSG; git config -f nested/.git/MERGE_MSG core.fsmonitor $E", "cd nested; echo x > tracked; git commit -qa; git status", before="git -C nested config extensions.worktreeConfig true", like="a message that is written to another name of new settings"),
+    Takeover("a message that is written to another name of new settings", "git init -q new; ln new/.git/config new/.git/COMMIT_EDITMSG; git config -f new/.git/MERGE_MSG core.fsmonitor $E", "cd new; echo x > tracked; git add tracked; git commit -q; git status", like="a message that is written to another name of the settings"),
+    Takeover("a message that is written to another name of new settings of a work tree", "ln -f nested/.git/config nested/.git/c; rm nested/.git/c; touch nested/.git/config.worktree; ln -f nested/.git/config.worktree nested/.git/COMMIT_EDITMSG; git config -f nested/.git/MERGE_MSG core.fsmonitor $E", "cd nested; echo x > tracked; git commit -qa; git status", before="git -C nested config extensions.worktreeConfig true", like="a message that is written to another name of the settings"),
     Takeover("a message that is written to another name of an included file", "ln -f nested/team nested/.git/COMMIT_EDITMSG; git config -f nested/.git/MERGE_MSG core.fsmonitor $E", "cd nested; echo x > tracked; git commit -qa; git status", before="cd nested; git config include.path ../team; git config -f team user.name n", like="a message that is written to another name of the settings"),
     Takeover("a log that is written to another name of a hook", "cd nested; ln -f .git/hooks/post-checkout .git/logs/HEAD; git branch \"x;$E\"", "cd nested; git checkout -q \"x;${PWD%/*}/evil.sh\"", before="cd nested; printf '#!/bin/sh\\n' > .git/hooks/post-checkout; chmod +x .git/hooks/post-checkout", like="a message that is written to another name of a hook of two names"),
     Takeover("logs that are a link", "cd nested; rm -r .git/logs; ln -s $H .git/logs; git branch 'x;./evil.sh'", "git -C nested checkout -q 'x;./evil.sh'; . $HOME/HEAD"),
     Takeover("a repository among large files, behind a link", "mkdir -p .git/lfs; git init -q .git/lfs/r; git -C .git/lfs/r config core.fsmonitor $E; ln -s .git/lfs/r r", "cd r; git status"),
     Takeover("a repository among objects, behind a link", "git init -q .git/objects/ab/r; git -C .git/objects/ab/r config core.fsmonitor $E; ln -s .git/objects/ab/r r", "cd r; git status", like="a repository among large files, behind a link"),
-    Takeover("update of a submodule", "git config submodule.sub.update \"!$E\"", "git -C sub checkout -q HEAD~0; git -C sub -c user.name=n commit -qm x --allow-empty; git submodule update"),
+    Takeover("update of a submodule", "git config submodule.sub.update \"!$E\"", "git -C sub checkout -q HEAD~0; git -C sub -c user.name=n commit -qm x --allow-empty; git submodule update", like="config"),
 ]  # fmt: skip
 
 
@@ -146,7 +146,7 @@ def test_unguarded_it_succeeds(world: Repositories, row: Takeover) -> None:
     assert ran, seen
 
 
-@pytest.mark.sample(every=8)
+@pytest.mark.sample(every=16)
 @pytest.mark.parametrize("way", SANDBOXED)
 @pytest.mark.parametrize("row", ROWS)
 def test_under_the_guard_it_fails(make_world: Callable[[str], Repositories], row: Takeover, way: Way) -> None:

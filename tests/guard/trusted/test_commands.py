@@ -271,7 +271,7 @@ with ProcessGuard(workspace, sandbox=sandbox, mode=mode, carrier="own") as guard
 """
 
 
-@pytest.mark.parametrize("name", ["in the workspace", "a link to outside"])
+@pytest.mark.parametrize("name", ["in the workspace", pytest.param("a link to outside", marks=pytest.mark.whole)])
 def test_where_only_the_reduced_tier_works_it_must_be_asked_for_by_name(tmp_path: Path, name: str) -> None:
     """An interpreter that commands could change there; on a machine whose full tier does not work."""
     needs("reduced")

@@ -165,7 +165,10 @@ def test_no_module_that_a_tool_wrote_is_imported_as_ours(tmp_path: Path, url: st
     assert "is on sys.path" in done.stderr
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=MARKS.get(name, ())) for name in STARTS])
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=() if name == "a script in the workspace" else pytest.mark.whole) for name in STARTS],
+)
 def test_without_the_finder_it_is(tmp_path: Path, url: str, name: str) -> None:
     needs("full")
     assert run_agent(tmp_path, url, AGENT, STARTS[name], control=True)[1] != set()
