@@ -48,8 +48,11 @@ def build(base: Path) -> None:
     git(workspace, "checkout", "-q", "main")
     commit(workspace, "tracked", "three\n")
     commit(workspace, "more", "four\n")
-    for sample in base.rglob("hooks/*.sample"):  # half of all files, which nothing here needs
+    # Nearly all files are samples of hooks, which nothing here needs, and objects: each test copies what is left.
+    for sample in base.rglob("hooks/*.sample"):
         sample.unlink()
+    for folder in (workspace, workspace / "nested", workspace / "sub", base / "extra", base / "bare", base / "source"):
+        git(folder, "repack", "-adq")
 
 
 @dataclass
