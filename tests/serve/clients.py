@@ -1,4 +1,8 @@
-"""Servers as a client starts them (``python -m toolkit serve``), and the official client at the other end."""
+"""Servers as a client starts them (``python -m toolkit serve``), and the official client at the other end.
+
+What a server does is the same in a fork (``tests/forks.py``), which starts in a tenth of the time. ``serve_command`` is for tests
+of the start itself.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,6 @@ import logging
 import os
 import re
 import signal
-import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
@@ -19,6 +22,8 @@ import httpx
 import mcp_types as types
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
+
+from tests.forks import Fork, relayed
 
 T = TypeVar("T")
 
@@ -40,7 +45,7 @@ def talk(
     **settings: Any,
 ) -> T:
     """Starts a server over stdio, and lets a client talk to it."""
-    command, *arguments = serve_command(*options)
+    command, *arguments = relayed("toolkit", "serve", *options)
     # The client passes only a few variables on; coverage of the tests and the state directory come from ours.
     server = StdioServerParameters(command=command, args=arguments, env=dict(os.environ), cwd=folder or Path("/"))
 
@@ -56,7 +61,7 @@ def talk(
 class Running:
     """A server over HTTP."""
 
-    process: subprocess.Popen[str]
+    process: Fork
     url: str
     announced: str
 
@@ -85,8 +90,7 @@ class Running:
 
     def wait(self) -> tuple[int, str]:
         """The same for a server that ends by itself."""
-        assert self.process.stderr is not None
-        said = self.process.stderr.read()  # not ``communicate``: it would miss what the first line has buffered
+        said = self.process.read_stderr()
         return self.process.wait(SECONDS), said
 
 
@@ -103,23 +107,14 @@ def serving(
     *options: str, folder: Path | None = None, address: str = "127.0.0.1:0", **variables: str
 ) -> Iterator[Running]:
     """A server over HTTP, as long as the block lasts."""
-    process = subprocess.Popen(
-        serve_command("--http", address, *options),
-        cwd=folder or "/",
-        env={**os.environ, **variables},
-        stdin=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    process = Fork("toolkit", "serve", "--http", address, *options, cwd=folder or "/", variables=variables)
     try:
-        assert process.stderr is not None
-        announced = process.stderr.readline()
+        announced = process.stderr.readline().decode()
         found = re.search(r"at (http://\S+/mcp)", announced)
-        assert found is not None, announced + process.stderr.read()
+        assert found is not None, announced + process.read_stderr()
         yield Running(process, found[1], announced)
     finally:
-        process.kill()
-        process.communicate()
+        process.close()
 
 
 class StreamWatch(logging.Handler):

@@ -18,8 +18,9 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
+from tests.forks import Fork
 from tests.guard.process.test_ends import wait_for
-from tests.serve.clients import INITIALIZE, SECONDS, Running, serve_command, serving
+from tests.serve.clients import INITIALIZE, SECONDS, Running, serving
 
 pytestmark = pytest.mark.slow
 
@@ -65,14 +66,7 @@ class Pipe:
     """A client that writes and reads lines, and nothing else."""
 
     def __init__(self, workspace: Path, preset: str) -> None:
-        self.process = subprocess.Popen(
-            serve_command("--workspace", str(workspace), "--preset", preset),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=dict(os.environ),
-            cwd="/",
-        )
+        self.process = Fork("toolkit", "serve", "--workspace", str(workspace), "--preset", preset, stderr=False)
         self.send(INITIALIZE, INITIALIZED)
         assert self.read()["id"] == 0
 
@@ -80,13 +74,11 @@ class Pipe:
         self.send_bytes(b"".join(json.dumps(message).encode() + b"\n" for message in messages))
 
     def send_bytes(self, data: bytes) -> None:
-        assert self.process.stdin is not None
         self.process.stdin.write(data)
         self.process.stdin.flush()
 
     def read(self) -> dict[str, Any]:
         """The next answer; notifications are passed over."""
-        assert self.process.stdout is not None
         while "id" not in (message := json.loads(self.process.stdout.readline())) or "method" in message:
             pass
         answer: dict[str, Any] = message
@@ -100,8 +92,7 @@ class Pipe:
         return "one" in str(answer["result"])
 
     def close(self) -> None:
-        self.process.kill()
-        self.process.communicate()
+        self.process.close()
 
 
 def call(number: int, name: str, **arguments: Any) -> dict[str, Any]:
@@ -224,7 +215,6 @@ def test_a_log_that_nobody_reads_stops_nobody(workspace: Path, policy: Path) -> 
         message = call(1, "read_file", path="a.txt")
         message["params"] |= {"_meta": META, "requestState": "forged" * 10}
         headers = {**NEWEST, "Mcp-Name": "read_file"}
-        assert server.process.stderr is not None
         fcntl.fcntl(server.process.stderr, fcntl.F_SETPIPE_SZ, 4096)
         for _ in range(200):
             refused = client.post(server.url, json=message, headers=headers)
