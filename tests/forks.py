@@ -27,7 +27,7 @@ REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 class Fork:
-    """``python -m module arguments``, with pipes to and from it."""
+    """``python -m module arguments``, with pipes to and from it. Without ``stderr``, it writes its errors where we do."""
 
     def __init__(
         self,
@@ -43,13 +43,12 @@ class Fork:
             os.fdopen(pipes[1][0], "rb"),
             os.fdopen(pipes[2][0], "rb"),
         )
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        theirs = [pipes[0][0], pipes[1][1], pipes[2][1] if stderr else nowhere]
+        theirs = [pipes[0][0], pipes[1][1], pipes[2][1] if stderr else 2]
         environment = {**os.environ, **(variables or {})}
         try:
             self._connection = connect(_listening(), module, arguments, str(cwd), environment, theirs)
         finally:
-            for file in (pipes[0][0], pipes[1][1], pipes[2][1], nowhere):
+            for file in (pipes[0][0], pipes[1][1], pipes[2][1]):
                 os.close(file)
         self._answers = self._connection.makefile()
         self.pid = int(self._answers.readline())
@@ -60,11 +59,8 @@ class Fork:
         return self.stderr.read().decode()
 
     def send_signal(self, number: int) -> None:
-        if self.returncode is None:
-            os.kill(self.pid, number)
-
-    def kill(self) -> None:
-        self.send_signal(signal.SIGKILL)
+        """For a process that has not ended."""
+        os.kill(self.pid, number)
 
     def wait(self, timeout: float | None = None) -> int:
         if self.returncode is None:
@@ -77,7 +73,7 @@ class Fork:
     def close(self) -> None:
         """Ends it, if it has not ended."""
         if self.returncode is None:
-            self.kill()
+            self._connection.shutdown(socket.SHUT_WR)  # the pid may be that of another process by now
             self.wait()
         with suppress(BrokenPipeError):  # what was never read
             self.stdin.close()

@@ -7,8 +7,6 @@ import os
 import re
 import signal
 import ssl
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +15,7 @@ from typing import Any
 
 import httpx
 
+from tests.forks import Fork
 from tests.projects import DOWNSTREAM, REPOSITORY
 
 SECONDS = 60
@@ -28,7 +27,7 @@ _NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # never used; httpx would rea
 class RunningPlayground:
     """The process, its address, and the workspace of its tools."""
 
-    process: subprocess.Popen[str]
+    process: Fork
     address: str
     token: str
     workspace: Path
@@ -87,17 +86,19 @@ def playground(
     workspace: Path, *options: str, folder: Path | None = None, allowing: Sequence[str] = ("--preset", "full")
 ) -> Iterator[RunningPlayground]:
     """Starts it for a workspace, and ends it."""
-    command = [sys.executable, "-m", "toolkit", "playground", "--workspace", str(workspace), *allowing, *options]
     places = os.pathsep.join(map(str, (folder or REPOSITORY, REPOSITORY, DOWNSTREAM)))
-    variables = {**os.environ, "PYTHONPATH": places, "NO_COLOR": "1"}
-    with subprocess.Popen(command, cwd=folder, env=variables, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout is not None
-            found = (re.search(r"playground: (http://\S+)/#token=(\S+)", line) for line in process.stdout)
-            address = next((match for match in found if match), None)
-            assert address is not None, "it ended before it printed its address"
-            yield RunningPlayground(process, address[1], address[2], workspace)
-        finally:
-            if process.poll() is None:
-                process.terminate()
-                process.wait(SECONDS)
+    process = Fork(
+        "toolkit", "playground", "--workspace", str(workspace), *allowing, *options,
+        cwd=folder or os.getcwd(), variables={"PYTHONPATH": places, "NO_COLOR": "1"}, stderr=False,
+    )  # fmt: skip
+    try:
+        lines = (line.decode() for line in process.stdout)
+        found = (re.search(r"playground: (http://\S+)/#token=(\S+)", line) for line in lines)
+        address = next((match for match in found if match), None)
+        assert address is not None, "it ended before it printed its address"
+        yield RunningPlayground(process, address[1], address[2], workspace)
+        if process.returncode is None:
+            process.send_signal(signal.SIGTERM)
+            process.wait(SECONDS)
+    finally:
+        process.close()

@@ -20,7 +20,7 @@ import pytest
 
 from tests.forks import Fork
 from tests.guard.process.test_ends import wait_for
-from tests.serve.clients import INITIALIZE, SECONDS, Running, serving
+from tests.serve.clients import INITIALIZE, SECONDS, Running, make_client, serving
 
 pytestmark = pytest.mark.slow
 
@@ -184,7 +184,7 @@ def test_what_is_not_a_message_is_survived(workspace: Path, line: bytes) -> None
 def test_sessions_that_come_and_go_leave_nothing(workspace: Path, count: int) -> None:
     with (
         serving("--workspace", str(workspace), "--preset", "full") as server,
-        httpx.Client(trust_env=False, timeout=SECONDS) as client,
+        make_client() as client,
     ):
         _visit(server, client)
         before = _descriptors(server)
@@ -210,7 +210,7 @@ def test_a_log_that_nobody_reads_stops_nobody(workspace: Path, policy: Path) -> 
     """Each forged state is a line on standard error: far more than this pipe holds."""
     with (
         serving("--workspace", str(workspace), "--policy", str(policy)) as server,
-        httpx.Client(trust_env=False, timeout=SECONDS) as client,
+        make_client() as client,
     ):
         message = call(1, "read_file", path="a.txt")
         message["params"] |= {"_meta": META, "requestState": "forged" * 10}

@@ -13,14 +13,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import httpx
 import mcp_types as types
 import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
+from tests.forks import relayed
 from tests.projects import DOWNSTREAM, REPOSITORY
-from tests.serve.clients import ERAS, INITIALIZE, SECONDS, Running, serve_command, serving, talk, text_of
+from tests.serve.clients import ERAS, INITIALIZE, SECONDS, Running, make_client, serve_command, serving, talk, text_of
 
 pytestmark = pytest.mark.slow
 
@@ -107,7 +107,7 @@ def test_pages_of_this_machine_on_this_port_are_let_in(plain: Running) -> None:
 @pytest.mark.parametrize("path", ["/mcp", "/", "/other"])
 def test_without_the_token_nothing_is_answered(locked: Running, sent: dict[str, str], path: str) -> None:
     url = locked.url.removesuffix("/mcp") + path
-    with httpx.Client(trust_env=False, timeout=SECONDS) as client:
+    with make_client() as client:
         answer = client.post(url, json=INITIALIZE, headers={"Accept": "application/json, text/event-stream", **sent})
     assert answer.status_code == 401 and answer.headers["www-authenticate"] == "Bearer"
     assert answer.text == "the token is missing or wrong: send `Authorization: Bearer TOKEN`"
@@ -173,7 +173,7 @@ def test_sessions_are_bounded_and_room_comes_back(folder: Path) -> None:
         opened = [server.open_session() for _ in range(100)]
         assert {answer.status_code for answer in opened} == {200}
         assert server.open_session().status_code == 503
-        with httpx.Client(trust_env=False, timeout=SECONDS) as client:
+        with make_client() as client:
             session = {"Mcp-Session-Id": opened[0].headers["mcp-session-id"]}
             assert client.delete(server.url, headers=session).status_code == 200
         assert server.open_session().status_code == 200
@@ -273,9 +273,8 @@ def test_a_wrong_set_up_stops_before_anything_is_served(tmp_path: Path, folder: 
     options, says = WRONG[row]
     (tmp_path / "token").write_text("short")
     places = {"token": tmp_path / "token", "none": tmp_path / "none", "inside": folder / "a.txt"}
-    command = serve_command(
-        "--workspace", str(folder), "--preset", "edit", *(option.format(**places) for option in options)
-    )
+    given = [option.format(**places) for option in options]
+    command = relayed("toolkit", "serve", "--workspace", str(folder), "--preset", "edit", *given)
     done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, stdin=subprocess.DEVNULL)
     assert (done.returncode, done.stdout) == (2, "") and says in done.stderr
 
@@ -296,8 +295,9 @@ def test_a_wrong_set_up_stops_before_anything_is_served(tmp_path: Path, folder: 
     ],
 )
 def test_wrong_options_are_answered_in_words(tmp_path: Path, options: list[str], says: str) -> None:
+    command = relayed("toolkit", "serve", *options)
     done = subprocess.run(
-        serve_command(*options), cwd=tmp_path, capture_output=True, text=True, timeout=SECONDS, stdin=subprocess.DEVNULL
+        command, cwd=tmp_path, capture_output=True, text=True, timeout=SECONDS, stdin=subprocess.DEVNULL
     )
     assert (done.returncode, done.stdout) == (2, "") and says in done.stderr
 
