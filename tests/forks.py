@@ -148,10 +148,15 @@ def _import() -> None:
     import gc
 
     import mcp  # noqa: F401
+    import pytest  # noqa: F401
     import uvicorn  # noqa: F401
 
+    import toolkit.builtin.files
     import toolkit.cli.commands
     import toolkit.generated
+    import toolkit.guard
+    import toolkit.loop
+    import toolkit.runtime.toolkit
     import toolkit.serve.http
     import toolkit.serve.setup
     import toolkit.serve.transports  # noqa: F401

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import toolkit
+from tests.forks import relayed
 from tests.projects import run
 
 pytestmark = pytest.mark.slow
@@ -24,8 +25,9 @@ class Suite:
     def write(self, name: str, text: str) -> None:
         (self.root / name).write_text(text)
 
-    def run(self, *options: str, code: int = 0) -> str:
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
+    def run(self, *options: str, code: int = 0, in_fork: bool = True) -> str:
+        words = ("pytest", "-q", "-p", "no:cacheprovider", *options)
+        command = relayed(*words) if in_fork else [sys.executable, "-m", *words]
         done: subprocess.CompletedProcess[str] = run(command, self.root, check=False)
         assert done.returncode == code, done.stdout + done.stderr
         return done.stdout
@@ -212,4 +214,4 @@ def test_pytest_starts_without_loading_anything_of_ours(suite: Suite) -> None:
         "    ours = sorted(name for name in sys.modules if name.partition('.')[0] in ('toolkit', 'pydantic'))\n"
         "    assert ours == ['toolkit', 'toolkit.lazy_exports', 'toolkit.testing', 'toolkit.testing.plugin']\n",
     )
-    assert "1 passed" in suite.run()
+    assert "1 passed" in suite.run(in_fork=False)

@@ -40,6 +40,7 @@ def test_the_verdict_follows_the_typing(shop: RunningPlayground, open_page: Open
     expect(page.locator(".rules .decides")).to_contain_text("policy.toml:14:1")
 
 
+@pytest.mark.whole
 def test_the_typed_result_stands_beside_what_the_model_reads(shop: RunningPlayground, open_page: OpenPage) -> None:
     page = open_page(shop, "#/tools/read_file")
     page.get_by_label("path string").fill("README.md")
@@ -53,6 +54,7 @@ def test_the_typed_result_stands_beside_what_the_model_reads(shop: RunningPlaygr
     assert left is not None and right is not None and left["y"] == right["y"] and left["x"] < right["x"]
 
 
+@pytest.mark.whole
 def test_a_denied_call_says_why(shop: RunningPlayground, open_page: OpenPage) -> None:
     page = open_page(shop, "#/tools/read_file")
     page.get_by_label("path string").fill("secrets/key.txt")
@@ -124,6 +126,7 @@ def silent_pipe(shop: RunningPlayground) -> str:
     return path.name
 
 
+@pytest.mark.whole
 def test_a_long_command_shows_progress_and_can_be_cancelled(
     shop: RunningPlayground, open_page: OpenPage, silent_pipe: str
 ) -> None:
@@ -143,6 +146,7 @@ def test_a_long_command_shows_progress_and_can_be_cancelled(
     expect(page.locator("#cancel")).to_be_hidden()
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("how", [pytest.param("another view", marks=pytest.mark.whole), "closed tab"])
 def test_leaving_ends_the_call(shop: RunningPlayground, open_page: OpenPage, silent_pipe: str, how: str) -> None:
     page = open_page(shop, "#/tools/bash")

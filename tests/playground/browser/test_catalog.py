@@ -27,6 +27,7 @@ def test_the_search_finds_tools_by_their_words(shop: RunningPlayground, open_pag
     expect(page.locator("#count")).to_have_text("21 tools")
 
 
+@pytest.mark.whole
 def test_a_tool_has_documentation_signature_and_schemas(shop: RunningPlayground, open_page: OpenPage) -> None:
     page = open_page(shop)
     page.locator("#tools a", has_text="read_file").first.click()
@@ -50,6 +51,7 @@ def test_a_tool_has_documentation_signature_and_schemas(shop: RunningPlayground,
         assert text in panel.inner_text()
 
 
+@pytest.mark.whole
 def test_what_is_not_allowed_is_listed_with_the_reason(shop: RunningPlayground, open_page: OpenPage) -> None:
     page = open_page(shop)
     expect(page.locator("h2")).to_have_text("9 of 21 tools can be called")

@@ -56,6 +56,7 @@ def test_what_nobody_filled_in_is_not_sent(forms: RunningPlayground, open_page: 
     assert result_of(page) == {"name": "a", "level": "low"}
 
 
+@pytest.mark.whole
 def test_form_and_json_hold_the_same_value(forms: RunningPlayground, open_page: OpenPage) -> None:
     page = open_page(forms, "#/tools/everything")
     fill_whole_form(page)

@@ -108,6 +108,7 @@ def violations(page: Page) -> list[Any]:
     return [(one["id"], one["nodes"][0]["html"], one["nodes"][0]["failureSummary"]) for one in found]
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), pytest.param("dark", 360, marks=pytest.mark.whole)])
 def test_axe_finds_nothing(shop: RunningPlayground, open_page: OpenPage, scheme: str, width: int) -> None:
     (shop.workspace / "axe.py").write_text("a = 1\n")
