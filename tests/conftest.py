@@ -112,7 +112,7 @@ def _group_items(config: pytest.Config, items: list[pytest.Item]) -> None:
 
 def _is_left_out(item: pytest.Item, in_best_tier: set[str]) -> bool:
     """Whether only ``make test-all`` runs it. Rows are chosen by their own name: other rows and the order change nothing."""
-    if item.get_closest_marker("whole"):
+    if item.get_closest_marker("whole") or _is_other_twin(item):
         return True
     tier, sample = _tier(item), item.get_closest_marker("sample")
     if tier and _is_best(tier) and not (sample and sample.kwargs.get("of_each_tier")):
@@ -122,6 +122,15 @@ def _is_left_out(item: pytest.Item, in_best_tier: set[str]) -> bool:
         every: int = sample.kwargs.get("every", 4)
         return zlib.crc32(row.encode()) % every != 0
     return bool(tier) and _test(item) in in_best_tier and not item.get_closest_marker("every_tier")
+
+
+def _is_other_twin(item: pytest.Item) -> bool:
+    """Whether ``make test`` runs the same test in the other flavour; see ``TWINS`` in ``tests/examples.py``."""
+    mark = item.get_closest_marker("twin")
+    if mark is None or item.get_closest_marker("sample"):
+        return False
+    name = f"{_place(item.path)} {item.name}".replace("async", "sync")
+    return zlib.crc32(name.encode()) % 2 != mark.args[0]
 
 
 TIERS = {"full", "bubblewrap", "reduced", "unsafe-none"}

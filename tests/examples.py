@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import settings
 
 PART = 4
+TWINS = [pytest.param("sync", marks=pytest.mark.twin(0)), pytest.param("async", marks=pytest.mark.twin(1))]
+"""For ``params=`` of a fixture. ``make test`` runs each test, and each of its rows, in one of the two flavours, chosen by name."""
 
 
 def tries(count: int, **options: Any) -> settings:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from acme.generated import SecurityPolicy, ToolkitContext, create_agent_toolkit, create_async_agent_toolkit
+from tests.examples import TWINS
 from toolkit import Conversation, DynamicContext, run, run_async, stream_run, stream_run_async
 from toolkit.testing import AsyncScriptedModel, ScriptedModel
 
@@ -73,7 +74,7 @@ class Loop:
 MakeLoop = Callable[..., Loop]
 
 
-@pytest.fixture(params=["sync", "async"])
+@pytest.fixture(params=TWINS)
 def make_loop(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MakeLoop]:
     event_loop = asyncio.new_event_loop() if request.param == "async" else None
     loops: list[Loop] = []

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from tests import command_line
+from tests.examples import TWINS
 from tests.packs.service import Service, running_service
 from tests.projects import Project
 from tests.runtime.conftest import Door
@@ -117,7 +118,7 @@ class Doors:
         assert servers_in(self.workspace) == []
 
 
-@pytest.fixture(params=["sync", "async"])
+@pytest.fixture(params=TWINS)
 def make_door(request: pytest.FixtureRequest, served: ModuleType, workspace: Path) -> Iterator[Doors]:
     doors = Doors(served, request.param, workspace)
     yield doors

@@ -18,6 +18,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from tests import command_line
+from tests.examples import TWINS
 from tests.packs.conftest import SERVERS, Doors
 from tests.packs.service import Service
 from tests.projects import Project
@@ -172,7 +173,7 @@ def _load(pack: str) -> Pack:
     return found
 
 
-@pytest.fixture(scope="module", params=["sync", "async"])
+@pytest.fixture(scope="module", params=TWINS)
 def recorder(
     request: pytest.FixtureRequest, roads: ModuleType, one_service: Service, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Recorder]:

@@ -8,6 +8,7 @@ from types import ModuleType
 
 import pytest
 
+from tests.examples import TWINS
 from tests.packs.conftest import Doors, filled, servers_in
 from tests.runtime.conftest import Door
 from toolkit import ContentBlock, ContentOutput, JsonObject, Progress, ToolCall
@@ -23,7 +24,7 @@ def prefix(request: pytest.FixtureRequest) -> str:
     return name
 
 
-@pytest.fixture(scope="module", params=["sync", "async"])
+@pytest.fixture(scope="module", params=TWINS)
 def door(
     request: pytest.FixtureRequest, served: ModuleType, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Door]:

@@ -16,9 +16,11 @@ from typing import Any
 
 import pytest
 
+from tests import command_line
+from tests.forks import relayed
 from tests.packs.conftest import Doors
 from tests.packs.locked_server import LockedServer, locked_server
-from tests.projects import Project, run, run_on_terminal, tool
+from tests.projects import Project, run_on_terminal, tool
 from tests.runtime.conftest import Door
 from toolkit import Pack
 from toolkit.codegen.imports.mcp import import_mcp
@@ -347,20 +349,20 @@ def test_on_a_terminal_the_address_is_printed_and_the_browser_opened(
     browser.chmod(0o755)
     monkeypatch.setenv("BROWSER", f"{browser} %s")
     monkeypatch.setenv("DISPLAY", ":0")
-    code, shown = run_on_terminal([sys.executable, "-m", "toolkit", "import", "--trust"], behind_a_login.root)
+    code, shown = run_on_terminal(relayed("toolkit", "import", "--trust"), behind_a_login.root)
     assert code == 0, shown
     assert "Log in to the server in a browser on this machine:" in shown and "/authorize?response_type=code" in shown
     assert locked.logins.logins == 1 and len(records(state)) == 1
     # From now on also without a terminal.
-    run([sys.executable, "-m", "toolkit", "import"], behind_a_login.root)
-    run([sys.executable, "-m", "toolkit", "generate"], behind_a_login.root)
+    command_line.toolkit(behind_a_login.root, "import", check=True)
+    command_line.toolkit(behind_a_login.root, "generate", check=True)
     assert "oauth=McpOAuth()," in (behind_a_login.root / "acme/generated/imported.py").read_text()
-    assert "nothing changed" in run([sys.executable, "-m", "toolkit", "check", "--live"], behind_a_login.root).stdout
+    assert "nothing changed" in command_line.toolkit(behind_a_login.root, "check", "--live", check=True).stdout
     assert locked.logins.logins == 1
 
 
 @pytest.mark.slow
 def test_without_a_terminal_nobody_is_asked(behind_a_login: Project, locked: LockedServer, state: Path) -> None:
-    done = run([sys.executable, "-m", "toolkit", "import", "--trust"], behind_a_login.root, check=False)
+    done = command_line.toolkit(behind_a_login.root, "import", "--trust")
     assert done.returncode == 1 and "run `toolkit import locked` on a terminal to log in" in done.stderr
     assert not locked.logins.clients

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from acme.generated import SecurityPolicy, ToolkitContext, create_agent_toolkit, create_async_agent_toolkit
+from tests.examples import TWINS
 
 
 class Door:
@@ -38,7 +39,7 @@ class Door:
 MakeDoor = Callable[..., Door]
 
 
-@pytest.fixture(params=["sync", "async"])
+@pytest.fixture(params=TWINS)
 def make_door(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MakeDoor]:
     """Makes doors over a workspace in ``tmp_path``; everything is closed behind the test."""
     loop = asyncio.new_event_loop() if request.param == "async" else None

@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
+from tests.examples import TWINS
 from tests.runtime.conftest import Door
 from toolkit import OMIT, AsyncToolkit, SecurityPolicy, Toolkit, ToolkitContext
 from toolkit.errors import InvalidArguments
 from toolkit.generated import create_agent_toolkit, create_async_agent_toolkit
 
 
-@pytest.fixture(params=["sync", "async"])
+@pytest.fixture(params=TWINS)
 def tools(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     create: Any = create_agent_toolkit if request.param == "sync" else create_async_agent_toolkit
     return create(ToolkitContext(tmp_path, SecurityPolicy(default="allow"))).tools
