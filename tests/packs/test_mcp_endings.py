@@ -119,7 +119,11 @@ def test_the_timeout_of_the_pack_ends_a_call_that_is_never_answered(make_door: D
     wait_for((workspace / "heard.cancelled").exists, "the server never heard of it")
 
 
-@pytest.mark.parametrize("callbacks", [None, McpCallbacks(elicit=lambda request: None)], ids=["nobody", "somebody"])
+@pytest.mark.parametrize(
+    "callbacks",
+    [None, pytest.param(McpCallbacks(elicit=lambda request: None), marks=pytest.mark.whole)],
+    ids=["nobody", "somebody"],
+)
 def test_a_server_that_reads_nothing_does_not_hold_its_callers(
     make_sync: Doors, workspace: Path, callbacks: McpCallbacks | None
 ) -> None:

@@ -6,30 +6,26 @@ import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated, Any
-
-import pytest
+from typing import Annotated
 
 from tests.packs.conftest import filled, servers_in
+from tests.packs.test_mcp_endings import odd
 from toolkit import DependencyKey, Depends, Pack, ToolContext
 
 
-@pytest.fixture
-def toolkit(served: ModuleType, tmp_path: Path) -> Any:
+def test_a_server_is_there_in_each_loop(served: ModuleType, tmp_path: Path) -> None:
     context = served.ToolkitContext(filled(tmp_path / "ws"), served.SecurityPolicy(default="allow"))
-    return served.create_async_agent_toolkit(context)
+    toolkit = served.create_async_agent_toolkit(context, packs=[odd("obeys")])
 
-
-def test_a_server_is_there_in_each_loop(toolkit: Any, tmp_path: Path) -> None:
-    async def add_twice() -> list[int]:
-        return [(await toolkit.tools.shop_add(a=1, b=number)).root for number in range(2)]
+    async def count_twice() -> list[str]:
+        return [(await toolkit.tools.odd_text(text="count")).text for _ in range(2)]
 
     for _ in range(3):
-        assert asyncio.run(add_twice()) == [1, 2]
+        assert asyncio.run(count_twice()) == ["1", "2"]
     loop = asyncio.new_event_loop()  # closed without a chance for what it left
-    assert loop.run_until_complete(add_twice()) == [1, 2]
+    assert loop.run_until_complete(count_twice()) == ["1", "2"]
     loop.close()
-    assert asyncio.run(add_twice()) == [1, 2]
+    assert asyncio.run(count_twice()) == ["1", "2"]
     asyncio.run(toolkit.close())
     assert servers_in(tmp_path / "ws") == []
 
