@@ -30,7 +30,11 @@ ALLOWED = SecurityPolicy(
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
-    folder = tmp_path / "workspace"
+    return _make_workspace(tmp_path)
+
+
+def _make_workspace(base: Path) -> Path:
+    folder = base / "workspace"
     folder.mkdir()
     (folder / "a.txt").write_text("one\ntwo\n")
     (folder / "b.txt").write_text("three\n")
@@ -45,6 +49,14 @@ def context(workspace: Path, tmp_path: Path) -> ToolkitContext:
 @pytest.fixture
 def toolkit(context: ToolkitContext) -> Iterator[Toolkit]:
     with create_agent_toolkit(context) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def one_toolkit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Toolkit]:
+    """One for the tests of a file that change nothing in its workspace: its checker is started once."""
+    base = tmp_path_factory.mktemp("one_toolkit")
+    with create_agent_toolkit(ToolkitContext(_make_workspace(base), ALLOWED, state_dir=base / "state")) as made:
         yield made
 
 

@@ -23,6 +23,11 @@ from toolkit import (
 from toolkit.generated import ReadFileOutput
 
 
+@pytest.fixture(scope="module")
+def toolkit(one_toolkit: Toolkit) -> Toolkit:
+    return one_toolkit
+
+
 def run(toolkit: Toolkit, source: str, **inputs: object) -> object:
     result = toolkit.run_program(source, inputs=inputs)
     assert [str(error) for error in result.errors] == []
@@ -138,9 +143,10 @@ class TestCalls:
         assert error.line == 1
         assert error.message.startswith("INVALID_TOOL_ARGUMENTS")
 
-    def test_media_that_calls_attach_are_part_of_the_result(self, toolkit: Toolkit, workspace: Path) -> None:
+    def test_media_that_calls_attach_are_part_of_the_result(self, context: ToolkitContext, workspace: Path) -> None:
         (workspace / "dot.png").write_bytes(b"\x89PNG\r\n\x1a\n" + b"\0" * 20)
-        result = toolkit.run_program("tools.read_file(path='dot.png').media_type")
+        with create_agent_toolkit(context) as toolkit:
+            result = toolkit.run_program("tools.read_file(path='dot.png').media_type")
         assert result.value == "image/png"
         assert [block.media_type for block in result.attachments] == ["image/png"]
         assert isinstance(result.attachments[0], ContentBlock)
@@ -197,9 +203,10 @@ class TestInputs:
 
 
 class TestPolicy:
-    def test_a_denied_tool_refuses_the_program_before_it_starts(self, toolkit: Toolkit, workspace: Path) -> None:
+    def test_a_denied_tool_refuses_the_program_before_it_starts(self, context: ToolkitContext, workspace: Path) -> None:
         source = "tools.write_file(path='new.txt', content='x')\ntools.exec_command(command=['ls'])"
-        result = toolkit.run_program(source)
+        with create_agent_toolkit(context) as toolkit:
+            result = toolkit.run_program(source)
         (error,) = result.errors
         assert (error.line, error.kind, result.ran, result.calls) == (2, "policy", False, ())
         assert "exec_command" in error.message
@@ -230,8 +237,9 @@ class TestPolicy:
             assert toolkit.run_program("1").value == 1  # the machine has a full tier, and programs use nothing else
 
 
-def test_the_audit_log_has_the_program_and_the_lines_of_its_calls(toolkit: Toolkit, tmp_path: Path) -> None:
-    result = toolkit.run_program("x = 1\ntools.read_file(path='a.txt')")
+def test_the_audit_log_has_the_program_and_the_lines_of_its_calls(context: ToolkitContext, tmp_path: Path) -> None:
+    with create_agent_toolkit(context) as toolkit:
+        result = toolkit.run_program("x = 1\ntools.read_file(path='a.txt')")
     lines = [json.loads(line) for line in (tmp_path / "audit.jsonl").read_text().splitlines()]
     assert [(line["event"], line.get("line")) for line in lines] == [("program", None), ("start", 2), ("end", 2)]
     assert {line["program"] for line in lines} == {result.program_id}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from toolkit import (
     ProgramSettings,
     SecurityPolicy,
@@ -13,6 +15,11 @@ from toolkit import (
     create_agent_toolkit,
     create_async_agent_toolkit,
 )
+
+
+@pytest.fixture(scope="module")
+def toolkit(one_toolkit: Toolkit) -> Toolkit:
+    return one_toolkit
 
 
 def test_a_program_sees_the_variables_and_types_of_the_ones_before_it(toolkit: Toolkit) -> None:
