@@ -182,6 +182,7 @@ def test_types_that_are_missing_or_misspelt_are_recognised(block: ContentBlock, 
     assert message["content"][0]["source"]["media_type"] == kind
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: adapter.module)
 @pytest.mark.parametrize("name", BLOCKS)
 @pytest.mark.parametrize("place", ["user", "assistant", "result"])

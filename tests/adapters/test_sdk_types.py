@@ -39,6 +39,7 @@ def messages_to_send(adapter: Adapter, messages: list[ChatMessage]) -> Any:
     return adapter.encode_messages(messages if split is None else split(messages)[1])
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("messages", CONVERSATIONS.values(), ids=CONVERSATIONS)
 def test_messages_written_from_scratch_are_taken(adapter: Adapter, messages: list[ChatMessage]) -> None:
     assert refusals(adapter.module, "messages", messages_to_send(adapter, messages)) == []

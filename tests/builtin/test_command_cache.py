@@ -104,7 +104,7 @@ print(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1])
 
 
 def test_gigabytes_pass_without_being_held(tmp_path: Path, everything: bool) -> None:
-    size = 2 << 30 if everything else 256 << 20
+    size = 2 << 30 if everything else 192 << 20
     (tmp_path / "ws").mkdir()
     command = [sys.executable, "-c", MEASURED, str(tmp_path / "ws"), str(tmp_path / "state"), str(size)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}

@@ -167,6 +167,7 @@ def test_99_says_why_it_cannot_run(
     assert str(tmp_path) not in str(caught.value) and "secret" not in str(caught.value)
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [

@@ -154,6 +154,7 @@ STATES: dict[str, tuple[Callable[[Path], None], Mapping[str, list[tuple[str, str
 }
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("state", STATES)
 def test_state(repository: Repository, state: str) -> None:
     arrange, expected = STATES[state]

@@ -25,6 +25,7 @@ TREE = [
 ]  # fmt: skip
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [

@@ -506,6 +506,7 @@ def stop() -> None:
     raise Stopped
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("write", [to_markdown, to_text])
 @pytest.mark.parametrize("case", ["rows", "cells", "wide_rows", "code_in_quotations", "stars"])
 def test_the_caller_is_asked_also_when_all_events_are_read(case: str, write: Callable[..., str]) -> None:

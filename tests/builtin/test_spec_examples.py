@@ -45,6 +45,7 @@ def lab() -> Iterator[Lab]:
         lab.close()
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize(("spec", "example"), EXAMPLES[False])
 @pytest.mark.slow
 def test_example(spec: ToolSpec, example: SpecExample, tmp_path: Path) -> None:

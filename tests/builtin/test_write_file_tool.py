@@ -51,6 +51,7 @@ def failure(act: Callable[[], object]) -> ToolFailed:
 # What is written
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize(
     "content",
     [

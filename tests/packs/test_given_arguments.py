@@ -265,6 +265,7 @@ GENERATED: dict[str, Enter] = {
 """Entry points of tools with generated code."""
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("given", GIVEN)
 @pytest.mark.parametrize("entry", GENERATED)
 def test_a_handler_sees_the_same_model(recorder: Recorder, entry: str, given: str) -> None:
@@ -276,6 +277,7 @@ def test_a_handler_sees_the_same_model(recorder: Recorder, entry: str, given: st
     assert dumped["n"] == value.get("n", 10) and dumped["list_"] == value.get("list", ["a"])
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("given", GIVEN)
 @pytest.mark.parametrize("entry", GENERATED)
 def test_a_server_receives_what_was_given(recorder: Recorder, entry: str, given: str) -> None:
@@ -283,6 +285,7 @@ def test_a_server_receives_what_was_given(recorder: Recorder, entry: str, given:
     assert recorder.received() == GIVEN[given]
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("given", GIVEN)
 @pytest.mark.parametrize("entry", GENERATED)
 def test_a_service_receives_what_was_given(recorder: Recorder, entry: str, given: str) -> None:
@@ -292,6 +295,7 @@ def test_a_service_receives_what_was_given(recorder: Recorder, entry: str, given
     assert recorder.requested() == ("/roads?limit=20", GIVEN[given])
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("given", GIVEN)
 @pytest.mark.parametrize("entry", EVERY)
 def test_a_function_gets_its_own_defaults(recorder: Recorder, entry: str, given: str) -> None:
@@ -300,6 +304,7 @@ def test_a_function_gets_its_own_defaults(recorder: Recorder, entry: str, given:
     assert recorder.seen() == {**absent, **GIVEN[given]}
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("given", GIVEN)
 @pytest.mark.parametrize("entry", EVERY)
 def test_a_function_of_a_model_sees_the_same_model(recorder: Recorder, entry: str, given: str) -> None:

@@ -32,6 +32,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("what", REFUSED)
 def test_text_is_refused_that(door: Door, what: str) -> None:
     text, words = REFUSED[what]
@@ -59,6 +60,7 @@ class Lying(dict[str, Any]):
         return [("a", 1), ("b", 2)]
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize(
     "arguments",
     [

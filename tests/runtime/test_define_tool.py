@@ -459,12 +459,14 @@ RESULTS: dict[str, tuple[object, str, object]] = {
 }
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("tool", GIVEN, ids=lambda tool: tool.name)
 def test_results_have_the_kind_that_fits(run: Run, tool: FunctionTool[..., Any]) -> None:
     result = run(tool)
     assert (result.kind, result.value) == GIVEN[tool]
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("what", RESULTS)
 def test_results_without_a_type_have_the_kind_of_their_value(run: Run, what: str) -> None:
     result = run(tell, f'{{"what": "{what}"}}')
@@ -511,6 +513,7 @@ def other_model() -> Point:
     return Search(query="x")  # type: ignore[return-value]
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize(
     "tool", [wrong_type, wrong_inside, wrong_flag, not_json, not_finite, other_model], ids=lambda tool: tool.name
 )
@@ -571,6 +574,7 @@ FAILURES = {
 }
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("how", FAILURES)
 def test_what_a_function_raises_becomes_an_error(run: Run, how: str) -> None:
     result = run(fail, f'{{"how": "{how}"}}')

@@ -66,6 +66,7 @@ ERRORS = [
 ]
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("deadline", [None, 60])
 @pytest.mark.parametrize("make", [ending, ending_in_sync])
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
