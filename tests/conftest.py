@@ -130,7 +130,7 @@ def _is_other_twin(item: pytest.Item) -> bool:
     if mark is None or item.get_closest_marker("sample"):
         return False
     name = f"{_place(item.path)} {item.name}".replace("async", "sync")
-    return zlib.crc32(name.encode()) % 2 != mark.args[0]
+    return bool(zlib.crc32(name.encode()) % 2 != mark.args[0])
 
 
 TIERS = {"full", "bubblewrap", "reduced", "unsafe-none"}
