@@ -142,6 +142,7 @@ def test_asks_for_what_every_model_gives_when_nobody_says() -> None:
     assert server.requests[0].body == {"model": "m", "max_tokens": 4096, "messages": [{"role": "user", "content": "hello"}]}  # fmt: skip
 
 
+@pytest.mark.sample(every=2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     ("status", "error"),

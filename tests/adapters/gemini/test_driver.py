@@ -169,6 +169,7 @@ def test_gives_what_was_recorded(corpus: Path) -> None:
                 )
 
 
+@pytest.mark.sample(every=2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     ("status", "error"),

@@ -87,6 +87,7 @@ def test_asks_and_is_answered(kind: str) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.sample(every=2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("status", [500, 429, 404])
 @pytest.mark.slow

@@ -99,6 +99,7 @@ def test_asks_and_is_answered(kind: str) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.sample(every=2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     ("answer", "error"),

@@ -143,6 +143,7 @@ def test_gives_what_was_recorded(corpus: Path) -> None:
                 assert encode_messages([result.message()]) == expected, one.id
 
 
+@pytest.mark.sample(every=2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     ("status", "error"),
