@@ -18,8 +18,8 @@ from tests.guard.ways import SANDBOXED, Way, guard_in
 from tests.programs.hostile.world import PRELUDE as PROGRAM_PRELUDE
 from tests.programs.hostile.world import SOURCE, World
 from toolkit import CancelSignal, ProgramSettings
-from toolkit.runtime.programs.host import ProgramHost, Ran, SyncCaller
 from toolkit.runtime.guards import open_package
+from toolkit.runtime.programs.host import ProgramHost, Ran, SyncCaller
 from toolkit.runtime.programs.process import Interpreters
 from toolkit.runtime.programs.result import TimeLimit
 from toolkit.runtime.sync import Runner
