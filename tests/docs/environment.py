@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.mypy_cache import copy_first_cache
+from tests.mypy_cache import copy_first_cache, is_up_to_date
 from tests.projects import REPOSITORY
 
 OURS: Final = Path(sys.executable).parent
@@ -80,9 +80,9 @@ def make_environment(root: Path) -> Environment:
 
 
 def _lend_caches() -> None:
-    """What mypy knows of dependencies. The toolkit is in another place in this environment, so mypy reads all of it."""
+    """What mypy knows of the toolkit and its dependencies. It keeps a module that is elsewhere if the text is the same."""
     for folder, plugin in (("plain", False), ("plugin", True)):
-        if not (MYPY_CACHE / folder).is_dir():
+        if not is_up_to_date(MYPY_CACHE / folder):
             copy_first_cache(MYPY_CACHE / folder, plugin=plugin)
 
 
