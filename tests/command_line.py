@@ -8,31 +8,66 @@ from __future__ import annotations
 
 import atexit
 import gc
+import io
 import json
 import os
+import pty
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from subprocess import CompletedProcess
-from typing import IO, Any, NoReturn
+from threading import Thread
+from typing import IO, NoReturn
 
 REPOSITORY = Path(__file__).parent.parent
 DOWNSTREAM = REPOSITORY / "tests" / "downstream"
 
 
-def toolkit(folder: Path, *arguments: str, check: bool = False) -> CompletedProcess[str]:
-    """``python -m toolkit`` in a folder, which can import the packages there as well as ours."""
+def toolkit(folder: Path, *arguments: str, check: bool = False, first: str = "") -> CompletedProcess[str]:
+    """``python -m toolkit`` in a folder, which can import the packages there as well as ours; ``first`` is code run before."""
+    return _run(folder, arguments, f"{first}\n{_COMMAND}", check=check)
+
+
+def python(folder: Path, code: str, *, check: bool = True) -> CompletedProcess[str]:
+    """``python -c`` in a folder, as ``Project.python``; for code to which it is the same whether we are imported already."""
+    return _run(folder, (), code, check=check)
+
+
+_COMMAND = "from toolkit.cli.app import main; main()"
+
+
+def _run(folder: Path, arguments: Sequence[str], code: str, *, check: bool) -> CompletedProcess[str]:
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
         files = [f"/proc/{os.getpid()}/fd/{file.fileno()}" for file in (out, err)]
-        places = os.pathsep.join(map(str, (folder, REPOSITORY, DOWNSTREAM)))
-        environment = {**os.environ, "PYTHONPATH": places, "NO_COLOR": "1"}
-        code = _ask({"folder": str(folder), "arguments": arguments, "environment": environment, "files": files})
+        ended = _ask(folder, arguments, [os.devnull, *files], code)
         printed = [_all_of(file) for file in (out, err)]
-    if check and code:
-        raise AssertionError(f"toolkit {arguments} ended with {code}\n{printed[0][-8000:]}\n{printed[1][-4000:]}")
-    return CompletedProcess(arguments, code, *printed)
+    if check and ended:
+        raise AssertionError(f"toolkit {arguments} ended with {ended}\n{printed[0][-8000:]}\n{printed[1][-4000:]}")
+    return CompletedProcess(arguments, ended, *printed)
+
+
+def toolkit_on_terminal(folder: Path, *arguments: str, typed: bytes = b"") -> tuple[int, str]:
+    """The same on a terminal of its own: the exit code, and all that the terminal got. What is typed waits to be read."""
+    ours, theirs = pty.openpty()
+    pieces: list[bytes] = []
+
+    def read() -> None:
+        with suppress(OSError):  # how Linux reports that nobody has the terminal open any more
+            while piece := os.read(ours, 65536):
+                pieces.append(piece)
+
+    reader = Thread(target=read)
+    reader.start()
+    os.write(ours, typed)
+    code = _ask(folder, arguments, [os.ttyname(theirs)] * 3, _COMMAND)
+    os.close(theirs)
+    reader.join()
+    os.close(ours)
+    return code, b"".join(pieces).decode()
 
 
 def _all_of(file: IO[str]) -> str:
@@ -40,7 +75,16 @@ def _all_of(file: IO[str]) -> str:
     return file.read()
 
 
-def _ask(request: dict[str, Any]) -> int:
+def _ask(folder: Path, arguments: Sequence[str], files: Sequence[str], code: str) -> int:
+    places = os.pathsep.join(map(str, (folder, REPOSITORY, DOWNSTREAM)))
+    environment = {**os.environ, "PYTHONPATH": places, "NO_COLOR": "1"}
+    request = {
+        "folder": str(folder),
+        "arguments": arguments,
+        "environment": environment,
+        "files": files,
+        "code": code,
+    }
     process = _ready_process()
     assert process.stdin and process.stdout
     process.stdin.write(json.dumps(request) + "\n")
@@ -60,11 +104,19 @@ def _ready_process() -> subprocess.Popen[str]:
 
 
 def _serve() -> None:
-    import datamodel_code_generator  # noqa: F401
+    import datamodel_code_generator.model.pydantic_v2
+    import datamodel_code_generator.parser.jsonschema  # noqa: F401
     import mcp  # noqa: F401
 
     import toolkit.cli.commands
-    import toolkit.codegen  # noqa: F401
+    import toolkit.codegen.imports.run
+    import toolkit.codegen.lint
+    import toolkit.codegen.package.classes
+    import toolkit.codegen.package.plan
+    import toolkit.codegen.package.write
+    import toolkit.codegen.run
+    import toolkit.generated_support
+    import toolkit.runtime.catalog  # noqa: F401
 
     gc.freeze()
     answers = os.fdopen(os.dup(1), "w")
@@ -76,9 +128,9 @@ def _serve() -> None:
         print(os.waitstatus_to_exitcode(status), file=answers, flush=True)
 
 
-def _become(folder: str, arguments: list[str], environment: dict[str, str], files: list[str]) -> NoReturn:
-    for number, (path, flags) in enumerate([(os.devnull, os.O_RDONLY), *((file, os.O_WRONLY) for file in files)]):
-        opened = os.open(path, flags)
+def _become(folder: str, arguments: list[str], environment: dict[str, str], files: list[str], code: str) -> NoReturn:
+    for number, path in enumerate(files):
+        opened = os.open(path, (os.O_WRONLY if number else os.O_RDONLY) | os.O_NOCTTY)
         os.dup2(opened, number)
         os.close(opened)
     os.environ.clear()
@@ -87,10 +139,10 @@ def _become(folder: str, arguments: list[str], environment: dict[str, str], file
     sys.path[0:1] = ["", folder]
     sys.argv = [str(REPOSITORY / "toolkit" / "__main__.py"), *arguments]
     sys.stdin = open(0)  # noqa: SIM115
-    from toolkit.cli.app import main
-
+    assert isinstance(sys.stdout, io.TextIOWrapper)
+    sys.stdout.reconfigure(line_buffering=os.isatty(1))
     sys.modules["__main__"].__package__ = "toolkit"
-    main()
+    exec(code, {"__name__": "__main__"})
     raise SystemExit(0)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import command_line
 from tests.cli.run_main import run_main
 from tests.projects import run
 
@@ -15,7 +16,7 @@ from tests.projects import run
 @pytest.mark.slow
 def test_a_new_project_passes_at_once(tmp_path: Path) -> None:
     programs = Path(sys.executable).parent
-    made = run([sys.executable, "-m", "toolkit", "init", "my-shop"], tmp_path)
+    made = command_line.toolkit(tmp_path, "init", "my-shop", check=True)
     assert made.stdout.startswith("created my-shop: ")
     assert made.stdout.splitlines()[-3:] == [
         "  cd my-shop",
@@ -24,12 +25,12 @@ def test_a_new_project_passes_at_once(tmp_path: Path) -> None:
     ]
     folder = tmp_path / "my-shop"
     assert [entry.name for entry in tmp_path.iterdir()] == ["my-shop"]
-    assert run([sys.executable, "-m", "toolkit", "generate"], folder).stdout == "my_shop/generated: nothing to do\n"
-    assert run([sys.executable, "-m", "toolkit", "check"], folder).stdout == "my_shop/generated: up to date\n"
-    assert run([sys.executable, "-m", "toolkit", "lint"], folder).returncode == 0
+    assert command_line.toolkit(folder, "generate", check=True).stdout == "my_shop/generated: nothing to do\n"
+    assert command_line.toolkit(folder, "check", check=True).stdout == "my_shop/generated: up to date\n"
+    assert command_line.toolkit(folder, "lint", check=True).returncode == 0
     assert "no issues found" in run([str(programs / "mypy"), "--strict", "."], folder).stdout
     assert "2 passed" in run([str(programs / "pytest"), "-q"], folder).stdout
-    counted = run([sys.executable, "-m", "toolkit", "invoke", "count_words", "--path", "README.md", "--json"], folder)
+    counted = command_line.toolkit(folder, "invoke", "count_words", "--path", "README.md", "--json", check=True)
     assert json.loads(counted.stdout)["content"]["words"] > 10
     wrong = folder / "wrong.py"
     wrong.write_text(
@@ -42,15 +43,15 @@ def test_a_new_project_passes_at_once(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_forgotten_generation_is_noticed_from_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    run([sys.executable, "-m", "toolkit", "init", "shop"], tmp_path)
+    command_line.toolkit(tmp_path, "init", "shop", check=True)
     kept = sorted(file.parent.name for file in (tmp_path / "cache").rglob("*") if file.is_file())
     assert kept == ["classes", "generated"]
-    assert run([sys.executable, "-m", "toolkit", "tools"], tmp_path / "shop").stderr == ""
+    assert command_line.toolkit(tmp_path / "shop", "tools", check=True).stderr == ""
     spec = tmp_path / "shop/shop/tools/count_words.yaml"
     spec.write_text(spec.read_text().replace("Count the words", "Count all words"))
-    warned = run([sys.executable, "-m", "toolkit", "tools"], tmp_path / "shop").stderr
+    warned = command_line.toolkit(tmp_path / "shop", "tools", check=True).stderr
     assert warned == "shop/generated is older than its specs: run `toolkit generate`\n"
-    run([sys.executable, "-m", "toolkit", "generate"], tmp_path / "shop")
+    command_line.toolkit(tmp_path / "shop", "generate", check=True)
     kept = sorted(file.parent.name for file in (tmp_path / "cache").rglob("*") if file.is_file())
     assert kept == ["classes", "generated"]  # the same files: the first run was of this project
 
@@ -70,7 +71,6 @@ def test_an_empty_folder_is_filled_and_a_script_reads_json(tmp_path: Path, capsy
 
 INTERRUPTED = """
 import os, signal, sys
-from toolkit.cli.app import main
 
 def interrupt(event, arguments):
     if event == "os.rename" and arguments[1].endswith("shop"):
@@ -78,14 +78,12 @@ def interrupt(event, arguments):
         os.kill(os.getpid(), signal.SIGINT)
 
 sys.addaudithook(interrupt)
-sys.argv = ["toolkit", "init", "shop"]
-main()
 """
 
 
 @pytest.mark.slow
 def test_an_interrupt_leaves_nothing(tmp_path: Path) -> None:
-    done = run([sys.executable, "-c", INTERRUPTED], tmp_path, check=False)
+    done = command_line.toolkit(tmp_path, "init", "shop", first=INTERRUPTED)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
     assert list(tmp_path.iterdir()) == []
 
@@ -117,7 +115,6 @@ def test_without_the_generator_the_next_step_is_printed(tmp_path: Path) -> None:
 
 WAITING = """
 import os, signal, sys
-from toolkit.cli.app import main
 
 class Input:
     class buffer:
@@ -125,12 +122,10 @@ class Input:
             os.kill(os.getpid(), signal.SIGINT)
 
 sys.stdin = Input
-sys.argv = ["toolkit", "invoke", "done", "-"]
-main()
 """
 
 
 @pytest.mark.slow
 def test_ctrl_c_while_a_command_waits_ends_with_one_line(tmp_path: Path) -> None:
-    done = run([sys.executable, "-c", WAITING], tmp_path, check=False)
+    done = command_line.toolkit(tmp_path, "invoke", "done", "-", first=WAITING)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")

@@ -20,8 +20,9 @@ from unittest.mock import ANY
 
 import pytest
 
+from tests import command_line
 from tests.cli.run_main import run_main
-from tests.projects import REPOSITORY, Project, run, tool
+from tests.projects import REPOSITORY, Project, tool
 from toolkit import SecurityPolicy, ToolkitContext, ToolkitError, ToolName, create_agent_toolkit
 
 
@@ -77,7 +78,7 @@ def test_tools_on_a_terminal_are_one_line_each_in_groups(tmp_path: Path) -> None
     assert next(line for line in lines if "read_file" in line).rstrip().endswith("…")
     code, shown = on_screen(["tools", "todo", "list"], tmp_path, 120)
     assert f"2 of {len(get_args(ToolName)) + 2} tools" in shown and "\x1b[36mtodoread" in shown
-    piped = run([sys.executable, "-m", "toolkit", "tools", "todo", "list"], tmp_path).stdout
+    piped = command_line.toolkit(tmp_path, "tools", "todo", "list", check=True).stdout
     assert [line.split()[0] for line in piped.splitlines()] == ["todoread", "todowrite"]
 
 
@@ -187,30 +188,31 @@ def test_the_help_of_policy_shows_a_file_that_can_be_loaded(tmp_path: Path, caps
 
 CRASHING = """
 import sys
-from toolkit.cli.app import main
 
 def crash(event, arguments):
     if event == "open" and str(arguments[0]).endswith("policy.toml"):
         raise {error}
 
 sys.addaudithook(crash)
-sys.argv = ["toolkit", "policy", "check", "policy.toml"]
-main()
 """
 
 
 @pytest.mark.slow
 def test_an_unexpected_error_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program = [sys.executable, "-c", CRASHING.format(error='RuntimeError("boom")')]
-    done = run(program, tmp_path, check=False)
+    command, crash = ("policy", "check", "policy.toml"), CRASHING.format(error='RuntimeError("boom")')
+    done = command_line.toolkit(tmp_path, *command, first=crash)
     assert (done.returncode, done.stdout) == (70, "")
     assert done.stderr == (
         "Error: unexpected RuntimeError: boom; this is a bug in typed-toolkit: set TOOLKIT_DEBUG=1 to see where, and"
         " report it with what is printed then\n"
     )
     monkeypatch.setenv("TOOLKIT_DEBUG", "1")
-    done = run(program, tmp_path, check=False)
+    done = command_line.toolkit(tmp_path, *command, first=crash)
     assert done.returncode == 70 and done.stderr.startswith("Traceback (most recent call last):\n")
+
+
+AS_INSTALLED = "import sys; sys.argv[0], sys.modules['__main__'].__package__ = 'toolkit', None"
+"""What starts the command names what asks for completions."""
 
 
 @pytest.mark.slow
@@ -222,7 +224,6 @@ def test_completion_knows_commands_tools_and_options_without_running_the_project
     project.write("pyproject.toml", f'{settings}[tool.toolkit.imports.time]\ncommand = ["server"]\n')
 
     def complete(words: str) -> list[str]:
-        program = "import sys; from toolkit.cli.app import main; sys.argv = ['toolkit']; main()"
         variables = {
             "_TOOLKIT_COMPLETE": "complete_bash",
             "COMP_WORDS": f"toolkit {words}",
@@ -231,7 +232,7 @@ def test_completion_knows_commands_tools_and_options_without_running_the_project
         with pytest.MonkeyPatch.context() as patch:
             for key, value in variables.items():
                 patch.setenv(key, value)
-            return run([sys.executable, "-c", program], tmp_path).stdout.split()
+            return command_line.toolkit(tmp_path, check=True, first=AS_INSTALLED).stdout.split()
 
     assert complete("gen") == ["generate"]
     assert complete("describe al") == ["alpha"]

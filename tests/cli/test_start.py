@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import command_line
 from tests.projects import REPOSITORY, Project, run, tool
 
 COMMAND = """
@@ -94,7 +95,7 @@ def test_every_change_is_seen(tmp_path: Path, change: Callable[[Project], None])
     project.write("acme/tools/long.md", "A long text.")
     project.generate()
     change(project)
-    assert start(project)[0] == f"acme/generated: {CHANGES[change]} changed"
+    assert command_line.toolkit(project.root, "generate").stdout == f"acme/generated: {CHANGES[change]} changed\n"
     assert start(project) == ("acme/generated: nothing to do", "[]")
 
 
@@ -104,7 +105,7 @@ def test_an_import_that_is_missing_is_still_told(tmp_path: Path) -> None:
     settings = (project.root / "pyproject.toml").read_text()
     project.write("pyproject.toml", f'{settings}[tool.toolkit.imports.time]\ncommand = ["server"]\n')
     for _ in range(2):
-        done = run([sys.executable, "-m", "toolkit", "generate"], project.root)
+        done = command_line.toolkit(project.root, "generate", check=True)
         assert done.stderr == "not imported yet: time; run `toolkit import time`\n"
 
 
@@ -113,11 +114,11 @@ def test_mistakes_are_reported_by_the_command(tmp_path: Path) -> None:
     project = Project(tmp_path, [tool("alpha")])
     project.generate()
     project.write("acme/tools/tools.json", "{")
-    done = run([sys.executable, "-m", "toolkit", "generate"], project.root, check=False)
+    done = command_line.toolkit(project.root, "generate")
     told = "acme/tools/tools.json:1:2: not JSON: Expecting property name enclosed in double quotes\n"
     assert (done.returncode, done.stderr) == (1, told)
     project.write("pyproject.toml", "[tool.toolkit]\nspec = 1\n")
-    done = run([sys.executable, "-m", "toolkit", "generate"], project.root, check=False)
+    done = command_line.toolkit(project.root, "generate")
     told = (
         "pyproject.toml:2:1: unknown key 'spec'. Did you mean 'specs'? (/tool/toolkit/spec)\n"
         "pyproject.toml:1:1: 'package' is missing; add, for example, package = \"acme.generated\" (/tool/toolkit)\n"
@@ -142,10 +143,7 @@ def test_mistakes_are_told_as_with_options(tmp_path: Path, mistake: str) -> None
         project.write("acme/tools/tools.json", json.dumps({"tools": [tool("alpha", inputSchema=7)]}))
     else:
         project.write("pyproject.toml", "[tool.toolkit]\nspecs = 7\n")
-    plain, optioned = (
-        run([sys.executable, "-m", "toolkit", "generate", *options], project.root, check=False)
-        for options in ([], ["--project", "."])
-    )
+    plain, optioned = (command_line.toolkit(project.root, "generate", *options) for options in ([], ["--project", "."]))
     assert plain.returncode == {"a wrong spec": 1, "a wrong setting": 2}[mistake]
     assert plain.stderr and plain.stdout == ""
     assert (plain.returncode, plain.stderr) == (optioned.returncode, optioned.stderr)
@@ -173,15 +171,12 @@ def test_a_reader_that_went_away_is_no_traceback(tmp_path: Path, command: list[s
 
 INTERRUPTED = """
 import os, signal, sys
-from toolkit.cli.app import main
 
 def interrupt(event, arguments):
     if event == "os.rename" and str(arguments[1]).endswith("facade.py"):
         os.kill(os.getpid(), signal.SIGINT)
 
 sys.addaudithook(interrupt)
-sys.argv = ["toolkit", "generate", *sys.argv[1:]]
-main()
 """
 
 
@@ -191,12 +186,13 @@ def test_after_ctrl_c_the_package_works_and_the_next_run_finishes(tmp_path: Path
     project = Project(tmp_path, [tool("alpha")])
     project.generate()
     project.write("acme/tools/beta.json", json.dumps(tool("beta")))
-    done = run([sys.executable, "-c", INTERRUPTED, *options], project.root, check=False)
+    done = command_line.toolkit(project.root, "generate", *options, first=INTERRUPTED)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
     assert not (project.output / ".toolkit-staging").exists()
     project.python(
         "import acme.generated as g; g.create_agent_toolkit(g.ToolkitContext(workspace='.', policy=g.SecurityPolicy(default='deny')), packs=[])"
     )
-    assert start(project)[0] == "acme/generated: 4 files changed"  # those that were not renamed yet
-    assert start(project) == ("acme/generated: nothing to do", "[]")
-    assert run([sys.executable, "-m", "toolkit", "check"], project.root).stdout == "acme/generated: up to date\n"
+    again = [command_line.toolkit(project.root, "generate", check=True).stdout for _ in range(2)]
+    assert again[0] == "acme/generated: 4 files changed\n"  # those that were not renamed yet
+    assert again[1] == "acme/generated: nothing to do\n"
+    assert command_line.toolkit(project.root, "check", check=True).stdout == "acme/generated: up to date\n"

@@ -6,7 +6,6 @@ The control runs the same command without escaping: there the hostile text arriv
 from __future__ import annotations
 
 import json
-import sys
 import unicodedata
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from tests.projects import Project, run, run_on_terminal, tool
+from tests import command_line
+from tests.projects import Project, tool
 from toolkit.visible import escape_hidden, escape_hidden_json, escape_hidden_lines
 
 ACTS = {
@@ -36,13 +36,13 @@ HOSTILE = f"safe{''.join(ACTS.values())}text"
 TYPED = "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in HOSTILE)
 """The text as it is written between quotes in TOML and Python."""
 
-GUARDED = "from toolkit.cli.app import main; main()"
+GUARDED = ""
 UNGUARDED = """
-from toolkit.cli import app, report
+from toolkit.cli import report
 for name in ("escape_hidden", "escape_hidden_lines", "escape_hidden_json"):
     setattr(report, name, lambda text: text)
-app.main()
 """
+"""What runs before the command."""
 
 FUNCTIONS = f'''
 from toolkit import tool
@@ -125,7 +125,7 @@ def changed_import(project: Project) -> None:
     one = {"name": "t", "description": "D.", "input_schema": {"type": "object"}}
     project.write("tools.json", json.dumps([one]))
     add_settings(project, '[tool.toolkit.imports.legacy]\ntools = "tools.json"\n')
-    run([sys.executable, "-m", "toolkit", "import"], project.root)
+    command_line.toolkit(project.root, "import", check=True)
     project.write("tools.json", json.dumps([one, {**one, "name": HOSTILE}]))
 
 
@@ -208,7 +208,7 @@ def acting(text: str) -> set[str]:
 
 
 def toolkit(project: Project, program: str, *words: str) -> CompletedProcess[str]:
-    return run([sys.executable, "-c", program, *words], project.root, check=False)
+    return command_line.toolkit(project.root, *words, first=program)
 
 
 @pytest.fixture
@@ -252,7 +252,7 @@ def test_on_a_terminal_it_is_the_same(project: Project, row: str, monkeypatch: p
     monkeypatch.setenv("TERM", "xterm-256color")
     arrange, words, _ = ATTACKS[row]
     arrange(project)
-    _, shown = run_on_terminal([sys.executable, "-c", GUARDED, *words], project.root)
+    _, shown = command_line.toolkit_on_terminal(project.root, *words)
     assert r"\x1b" in shown
     assert acting(shown.replace("\r\n", "\n")) == set()
 
@@ -312,9 +312,9 @@ def test_a_property_name_of_a_server_cannot_add_a_line(
 def test_ordinary_text_stays_as_it_is(tmp_path: Path) -> None:
     words = "Größe: 名前 \N{PILE OF POO}\t\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 C:\\new"
     (tmp_path / "a.txt").write_text(words)
-    done = run([sys.executable, "-m", "toolkit", "invoke", "read_file", '{"path": "a.txt"}'], tmp_path)
-    assert words in done.stdout
-    told = run([sys.executable, "-m", "toolkit", "invoke", "read_file", '{"path": "a.txt"}', "--json"], tmp_path).stdout
+    command = ("invoke", "read_file", '{"path": "a.txt"}')
+    assert words in command_line.toolkit(tmp_path, *command, check=True).stdout
+    told = command_line.toolkit(tmp_path, *command, "--json", check=True).stdout
     assert "Größe: 名前 \N{PILE OF POO}" in told
     assert json.loads(told)["content"]["content"] == words
 

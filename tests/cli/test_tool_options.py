@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests import command_line
 from tests.cli.run_main import run_main
-from tests.projects import Project, run
+from tests.projects import Project
 from toolkit.cli.tool_options import tool_options
 
 
@@ -161,7 +161,7 @@ def test_lists_are_repeated_and_objects_are_json(tmp_path: Path) -> None:
     )
     project.generate()
     options = ["--tags", "a", "--tags", "b c", "--filter", '{"k": 1}', "--no-tool-json"]
-    done = run([sys.executable, "-m", "toolkit", "invoke", "show", *options], tmp_path)
+    done = command_line.toolkit(tmp_path, "invoke", "show", *options, check=True)
     assert json.loads(done.stdout) == {"tags": ["a", "b c"], "filter": {"k": 1}, "json": False}
 
 
@@ -199,8 +199,7 @@ def test_outputs_of_the_projects_own_types_are_printed(tmp_path: Path) -> None:
         (["pair"], {"left": {"itemName": "b"}}),
     ):
         shown, told = (
-            run([sys.executable, "-m", "toolkit", "invoke", *arguments, *form], tmp_path).stdout
-            for form in ([], ["--json"])
+            command_line.toolkit(tmp_path, "invoke", *arguments, *form, check=True).stdout for form in ([], ["--json"])
         )
         assert json.loads(shown) == content
         assert json.loads(told)["content"] == content

@@ -309,6 +309,7 @@ def test_types_below_the_root_do_not_change_when_the_output_does() -> None:
     assert first == second
 
 
+@pytest.mark.whole  # test_generation.py does this with a package
 @pytest.mark.slow
 def test_names_do_not_depend_on_the_hash_seed() -> None:
     program = (

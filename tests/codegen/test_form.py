@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
+from tests import command_line
 from tests.codegen.test_generation import copy_of_the_source_tree
-from tests.projects import Project, run, tool
+from tests.projects import Project, tool
 from toolkit.codegen import FORM, check
 from toolkit.errors import GenerationError
 
@@ -156,6 +157,7 @@ app(["generate"])
 """
 
 
+@pytest.mark.whole  # the digest above would show it with the next comment
 @pytest.mark.slow
 def test_a_comment_in_the_generator_changes_no_byte_of_the_package(tmp_path: Path) -> None:
     trees = []
@@ -181,11 +183,11 @@ def test_a_package_of_another_form_is_regenerated(tmp_path: Path) -> None:
     project.generate()
     before = project.files()
     give_another_form(project.output)
-    checked = run([sys.executable, "-m", "toolkit", "check"], tmp_path, check=False)
+    checked = command_line.toolkit(tmp_path, "check")
     assert checked.returncode == 1
     words = f"(it has form 0, and this version of typed-toolkit writes {FORM}): run `toolkit generate`"
     assert checked.stdout.endswith(f"acme/generated differs from its specs {words}\n")
-    done = run([sys.executable, "-m", "toolkit", "generate"], tmp_path)
+    done = command_line.toolkit(tmp_path, "generate", check=True)
     assert done.stdout.splitlines() == [
         "acme/generated: 1 file changed",
         f"everything was regenerated: it had form 0, and this version of typed-toolkit writes form {FORM}",

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests import command_line
 from tests.codegen.test_docstrings import field_docs
 from tests.modules import load_module, module_text
 from tests.projects import Project
@@ -124,7 +125,7 @@ def rich(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 def run_json(project: Project, code: str, data: object) -> Any:
     """What a program in the project prints, given ``data``."""
-    done = project.python(f"import json\ndata = json.loads({json.dumps(json.dumps(data))})\n{code}")
+    done = command_line.python(project.root, f"import json\ndata = json.loads({json.dumps(json.dumps(data))})\n{code}")
     return json.loads(done.stdout)
 
 

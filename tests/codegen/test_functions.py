@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests import command_line
 from tests.findings import short_forms
 from tests.projects import Project, run, tool
 from toolkit.codegen import check, find_settings, generate
@@ -118,7 +119,7 @@ def test_functions_get_models_overloads_and_methods_and_run(tmp_path: Path) -> N
     project = project_of(tmp_path, MATH)
     project.generate()
     assert check(project.settings) == ""
-    assert project.python(USE).stdout.strip() == USED.strip()
+    assert command_line.python(project.root, USE).stdout.strip() == USED.strip()
     catalog = project.files()["catalog.py"].decode()
     assert 'function="acme.math:move"' in catalog and "blocking=False" in catalog
     assert 'PACKS: tuple[str, ...] = ("acme.math:*",)' in project.files()["facade.py"].decode()
@@ -146,7 +147,12 @@ def test_no_specs_are_needed(tmp_path: Path) -> None:
     project = project_of(tmp_path, MATH)
     project.write("pyproject.toml", '[tool.toolkit]\nfunctions = ["acme.math"]\npackage = "acme.generated"\n')
     project.generate()
-    assert project.python("from acme.generated import ToolName, TOOL_NAMES; print(len(TOOL_NAMES))").stdout == "9\n"
+    assert (
+        command_line.python(
+            project.root, "from acme.generated import ToolName, TOOL_NAMES; print(len(TOOL_NAMES))"
+        ).stdout
+        == "9\n"
+    )
 
 
 @pytest.mark.slow
@@ -259,11 +265,11 @@ def test_a_module_may_live_beside_what_is_generated(tmp_path: Path) -> None:
         "with create_agent_toolkit(ToolkitContext('.', SecurityPolicy(default='allow'))) as toolkit:\n"
         "    print(toolkit.tools.alpha(query='x').total, toolkit.tools.words(text='a').text)\n"
     )
-    assert project.python(uses).stdout == "0 A\n"
+    assert command_line.python(project.root, uses).stdout == "0 A\n"
     project.write("acme/tools/tools.json", json.dumps({"tools": [tool("alpha"), tool("beta")]}))
     project.write("acme/tools/__init__.py", binding.replace("bind(alpha=alpha)", "bind(alpha=alpha, beta=alpha)"))
     project.generate()
-    assert project.python(uses).stdout == "0 A\n"
+    assert command_line.python(project.root, uses).stdout == "0 A\n"
     assert check(project.settings) == ""
 
 
@@ -346,7 +352,7 @@ def test_a_registry_is_read_as_it_stands(tmp_path: Path) -> None:
         "    print(toolkit.tools.shout(text='a').text, toolkit.tools.whisper(text='B').text)\n"
         "    print(toolkit.get_allowed_tools()[0].description)\n"
     )
-    assert project.python(code).stdout.splitlines() == ["A b", "Shouts in .."]
+    assert command_line.python(project.root, code).stdout.splitlines() == ["A b", "Shouts in .."]
     project.write("acme/shout.md", "Shouts elsewhere.")
     assert '+   "longDescription": "Shouts elsewhere."' in check(project.settings)
 
@@ -369,7 +375,10 @@ def test_a_changed_function_says_what_it_wants_now(tmp_path: Path) -> None:
         "with create_agent_toolkit(ToolkitContext('.', SecurityPolicy(default='allow'))) as toolkit:\n"
         "    print(toolkit.call(ToolCall('1', 'words', {'text': 'a'})).value)\n"
     )
-    assert project.python(code).stdout == "INVALID_TOOL_ARGUMENTS: times: required argument is missing\n"
+    assert (
+        command_line.python(project.root, code).stdout
+        == "INVALID_TOOL_ARGUMENTS: times: required argument is missing\n"
+    )
 
 
 @pytest.mark.slow
@@ -389,9 +398,10 @@ def test_functions_of_an_included_package_run_with_their_pack(tmp_path: Path) ->
         "with create_agent_toolkit(ToolkitContext('.', SecurityPolicy(default='allow'))) as toolkit:\n"
         "    print(toolkit.tools.quote(lines=[{'item': 'pear'}]))\n"
     )
-    assert project.python(code).stdout == "total=3 currency='EUR' missing=[]\n"
+    assert command_line.python(project.root, code).stdout == "total=3 currency='EUR' missing=[]\n"
 
 
+@pytest.mark.whole  # test_generation.py does this with specs
 @pytest.mark.slow
 def test_the_same_bytes_under_any_hash_seed(tmp_path: Path) -> None:
     trees = []
@@ -424,7 +434,7 @@ def test_a_project_laid_out_below_src(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_lint_looks_at_functions_too(tmp_path: Path) -> None:
     project = project_of(tmp_path, MATH)
-    done = run([sys.executable, "-m", "toolkit", "lint"], project.root, check=False)
+    done = command_line.toolkit(project.root, "lint")
     assert done.returncode == 1
     assert "acme.math: the tool has no description (pair)" in done.stdout
     assert "9 specs" in done.stdout

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests import command_line
 from tests.modules import input_model
 from tests.projects import Project
 from tests.typing.checkers import mypy
@@ -139,7 +140,7 @@ def call(name: str, properties: list[str], attribute: str, index: int) -> str:
 @pytest.mark.slow
 def test_hostile_names_can_be_called_and_the_wire_sees_the_originals(tmp_path: Path) -> None:
     project = whole_project(tmp_path)
-    project.python("import calls")
+    command_line.python(project.root, "import calls")
     checked = mypy([tmp_path / "calls.py", tmp_path / "acme" / "handlers.py"], tmp_path)
     assert not checked.errors
 

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from tests import command_line
 from tests.examples import tries
 from tests.findings import short_forms
 from tests.modules import documents, load_module, module_text
@@ -97,7 +98,7 @@ assert made.choice == text and made.model_dump(by_alias=True, exclude_unset=True
 assert package.ToolOutput.model_validate([text]).root == [text]
 assert package.CATALOG.definitions["tool"]["description"] == text
 """
-    project.python(code)
+    command_line.python(project.root, code)
     assert not (tmp_path / "RAN").exists()
 
 
@@ -243,7 +244,7 @@ def test_a_spec_file_may_be_called_anything(tmp_path: Path) -> None:
     project = Project(tmp_path)
     project.write('acme/tools/a"""b\\\n.json', json.dumps(tool("alpha")))
     project.generate()
-    project.python("import acme.generated; acme.generated.AlphaInput")
+    command_line.python(project.root, "import acme.generated; acme.generated.AlphaInput")
     assert project.generate() == []
     (project.output / "manifest.json").unlink()
     assert project.generate() == ["manifest.json"]

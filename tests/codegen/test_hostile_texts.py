@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests import command_line
 from tests.modules import load_module, module_text
 from tests.projects import Project, run
 from toolkit.codegen.package.literals import docstring
@@ -138,7 +139,7 @@ import importlib, pkgutil, acme.generated as package
 for found in pkgutil.walk_packages(package.__path__, "acme.generated."):
     importlib.import_module(found.name)
 """
-    project.python(code)
+    command_line.python(project.root, code)
     (project.root / "acme/py.typed").touch()
     done = run([sys.executable, "-m", "mypy", "--strict", "-p", "acme.generated"], project.root, check=False)
     assert done.stdout.startswith("Success"), done.stdout

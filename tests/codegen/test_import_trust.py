@@ -11,7 +11,6 @@ import os
 import shutil
 import stat
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -19,9 +18,10 @@ from pathlib import Path
 
 import pytest
 
+from tests import command_line
 from tests.guard.ways import needs
 from tests.packs.service import Service, running_service
-from tests.projects import Project, run, run_on_terminal
+from tests.projects import Project
 from toolkit import SecurityPolicy, ToolCall, ToolkitContext, create_agent_toolkit
 from toolkit.codegen import UntrustedImport, accept_configured, find_settings, refuse_untrusted, run_imports
 from toolkit.codegen.imports.settings import ImportSettings, OAuthSettings
@@ -65,7 +65,7 @@ class Desk:
             patch.setenv("XDG_STATE_HOME", str(self.state))
             for name, value in variables.items():
                 patch.setenv(name, value)
-            return run([sys.executable, "-m", "toolkit", *words], self.project.root, check=False)
+            return command_line.toolkit(self.project.root, *words)
 
     @property
     def attacked(self) -> bool:
@@ -303,7 +303,7 @@ def test_no_secret_is_shown_and_no_line_is_forged() -> None:
 def on_a_terminal(desk: Desk, answer: bytes, *words: str) -> tuple[int, str]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(desk.state))
-        return run_on_terminal([sys.executable, "-m", "toolkit", *words], desk.project.root, answer)
+        return command_line.toolkit_on_terminal(desk.project.root, *words, typed=answer)
 
 
 @pytest.mark.slow

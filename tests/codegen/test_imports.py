@@ -95,7 +95,7 @@ with create_agent_toolkit(ToolkitContext(workspace=".", policy=SecurityPolicy(de
     print(toolkit.tools.m_add(a=1, b=2).root, toolkit.invoke("m_double it", {"a": 4}).content.root)
     print(toolkit.tools.m_halve(a=3).root, sorted(tool.name for tool in toolkit.get_allowed_tools()))
 """
-    assert made.python(code).stdout == "3 8\n1.5 ['m_add', 'm_double it', 'm_halve']\n"
+    assert command_line.python(made.root, code).stdout == "3 8\n1.5 ['m_add', 'm_double it', 'm_halve']\n"
 
 
 @pytest.mark.slow
@@ -105,7 +105,7 @@ def test_a_function_that_is_gone_is_told_when_a_toolkit_is_built(tmp_path: Path)
     made.generate()
     made.write("acme/maths.py", MATHS.replace("def add", "def plus"))
     code = "from acme.generated import SecurityPolicy, ToolkitContext, create_agent_toolkit; create_agent_toolkit(ToolkitContext('.', SecurityPolicy(default='deny')))"
-    ran = made.python(code, check=False)
+    ran = command_line.python(made.root, code, check=False)
     assert "the tool 'add' no longer exists in acme.maths:*. Run `toolkit import`" in ran.stderr
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,7 +12,7 @@ from pydantic import ValidationError
 
 from tests import command_line
 from tests.modules import input_model, module_text
-from tests.projects import Project, run
+from tests.projects import Project
 
 DEFAULT = "'default' is not valid for its own schema and is ignored"
 UNDECLARED = "'required' names 'ghost', which 'properties' does not declare; declare it, or remove it"
@@ -119,7 +118,10 @@ def places(rows: list[dict[str, Any]]) -> set[tuple[str, str]]:
 
 def import_outputs(project: Project, names: Iterable[str]) -> None:
     classes = ", ".join(f"{''.join(map(str.title, name.split('_')))}Output" for name in names)
-    assert project.python(f"from acme.generated import {classes}; print('imported')").stdout == "imported\n"
+    assert (
+        command_line.python(project.root, f"from acme.generated import {classes}; print('imported')").stdout
+        == "imported\n"
+    )
 
 
 @pytest.mark.slow
@@ -157,5 +159,5 @@ def test_mistakes_stop_own_specs_and_are_advice_for_imported_ones(tmp_path: Path
 def test_an_honest_schema_has_no_findings(tmp_path: Path) -> None:
     honest = {"type": "object", "properties": {"a": {"type": ["string", "null"], "description": "A.", "default": None}}}
     Project(tmp_path, [{"name": "honest", "description": "Is.", "inputSchema": honest, "outputSchema": honest}])
-    linted = run([sys.executable, "-m", "toolkit", "lint", "--project", "."], tmp_path)
+    linted = command_line.toolkit(tmp_path, "lint", "--project", ".", check=True)
     assert linted.stdout == "1 spec, 0 findings\n"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import command_line
 from tests.projects import Project, run
 from toolkit.codegen import check
 
@@ -213,7 +214,7 @@ def test_the_output_is_the_functions_own_type_where_it_can_be_imported(orders: P
 
 
 def test_the_content_is_what_the_function_returned(orders: Project) -> None:
-    assert sorted(orders.python(CALLS).stdout.splitlines()) == ANSWERS.strip().splitlines()
+    assert sorted(command_line.python(orders.root, CALLS).stdout.splitlines()) == ANSWERS.strip().splitlines()
 
 
 def test_checkers_see_the_functions_own_type(orders: Project) -> None:
@@ -247,7 +248,10 @@ def test_the_alias_is_the_type_at_run_time_too(orders: Project) -> None:
         "except AttributeError as error:\n"
         "    print(error)\n"
     )
-    assert orders.python(code).stdout == "module 'acme.generated.models.many' has no attribute 'Nothing'\n"
+    assert (
+        command_line.python(orders.root, code).stdout
+        == "module 'acme.generated.models.many' has no attribute 'Nothing'\n"
+    )
 
 
 STRICT = """
@@ -270,7 +274,7 @@ def test_the_output_is_checked_as_the_function_declares_it(tmp_path: Path) -> No
         'return [Pair(Order(item="a"))]', 'return [Pair(Order(item="a"))] * 2'
     )
     project = project_of_orders(tmp_path, text)
-    printed = project.python(STRICT).stdout.splitlines()
+    printed = command_line.python(project.root, STRICT).stdout.splitlines()
     assert printed[0] == "Order(item='a')"
     assert printed[1].startswith("TOOL_FAILED: INVALID_OUTPUT: ")
     assert printed[2] == "Order(item='fake')"
@@ -280,7 +284,10 @@ def test_the_output_is_checked_as_the_function_declares_it(tmp_path: Path) -> No
 def test_either_module_may_be_imported_first(orders: Project) -> None:
     """The functions use the toolkit that is generated from them."""
     for first in ("import acme.orders", "import acme.generated", "from acme.generated import ManyOutput"):
-        assert orders.python(f"{first}\nimport acme.orders, acme.generated.facade\nprint(1)").stdout == "1\n"
+        assert (
+            command_line.python(orders.root, f"{first}\nimport acme.orders, acme.generated.facade\nprint(1)").stdout
+            == "1\n"
+        )
 
 
 LOSSY = """
@@ -310,6 +317,6 @@ def copied() -> Made:
 def test_lint_looks_only_at_outputs_that_become_types(tmp_path: Path) -> None:
     project = Project(tmp_path, (), functions=["acme.orders"])
     project.write("acme/orders.py", LOSSY)
-    done = run([sys.executable, "-m", "toolkit", "lint", "--json"], tmp_path, check=False)
+    done = command_line.toolkit(tmp_path, "lint", "--json")
     found = [item["pointer"] for item in json.loads(done.stdout)]
     assert [pointer for pointer in found if "outputSchema" in pointer] == ["copied/outputSchema/properties/odd"]

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests import command_line
 from tests.findings import short_form, short_forms
 from tests.projects import Project
 from toolkit.codegen import ImportSettings
@@ -167,7 +168,9 @@ def test_a_project_of_them(tmp_path: Path) -> None:
         "pyproject.toml", settings + '\n[tool.toolkit.imports.legacy]\ntools = "legacy.json"\nprefix = "old_"\n'
     )
     project.write("legacy.json", json.dumps({"tools": [entry for entry, _ in list(FORMS.values())[:1]]}))
-    done = project.python("from toolkit.cli.commands import app; app(['import'], standalone_mode=False)")
+    done = command_line.python(
+        project.root, "from toolkit.cli.commands import app; app(['import'], standalone_mode=False)"
+    )
     assert "weather" in done.stdout
     project.generate()
     code = """
@@ -177,4 +180,4 @@ def weather(args: OldWeatherInput, ctx):
 with create_agent_toolkit(ToolkitContext(".", SecurityPolicy(default="allow")), packs=[bind(old_weather=weather)]) as toolkit:
     print(toolkit.invoke("old_weather", {"city": "Bern"}).content.text)
 """
-    assert project.python(code).stdout == "Bern\n"
+    assert command_line.python(project.root, code).stdout == "Bern\n"

@@ -8,15 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.projects import REPOSITORY, Project, many_tools, run
+from tests import command_line
+from tests.projects import REPOSITORY, Project, many_tools
 
 RUNS = 3
 KILLED = """
 import os, signal, sys
-from pathlib import Path
-from toolkit.codegen.run import generate
-from toolkit.codegen.settings import find_settings
-steps, last = 0, int(sys.argv[1])
+steps, last = 0, STEP
 
 def count(event, args):
     global steps
@@ -26,9 +24,7 @@ def count(event, args):
         if steps == last:
             os.kill(os.getpid(), signal.SIGKILL)
 
-settings = find_settings(Path())
 sys.addaudithook(count)
-generate(settings)
 """
 USE = """
 from toolkit import Pack, SetupError
@@ -80,11 +76,11 @@ def test_what_a_killed_run_left_says_what_to_do_or_works(tmp_path: Path, is_firs
         if not is_first:
             project.generate()
         project.write("acme/tools/tools.json", (wanted.root / "acme/tools/tools.json").read_text())
-        killed = run([sys.executable, "-c", KILLED, str(step)], project.root, check=False)
+        killed = command_line.toolkit(project.root, "generate", first=KILLED.replace("STEP", str(step)))
         if killed.returncode == 0:
             break
         assert killed.returncode == -9, killed.stderr
-        used = run([sys.executable, "-c", USE], project.root)
+        used = command_line.python(project.root, USE)
         assert used.stderr == ""
         seen.add(used.stdout.strip())
         project.generate()

@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests import command_line
 from tests.corpus.specs import FILES, rows
-from tests.projects import run
 from toolkit.schema.spec import attribute_name
 
 MCP_KEYS = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
@@ -88,7 +87,7 @@ class SharedProject:
         """Generates with the command line. Refused tools are removed, and their reasons kept, until the rest passes."""
         while True:
             sources = self._write()
-            done = run([sys.executable, "-m", "toolkit", "generate", "--json"], self.root, check=False)
+            done = command_line.toolkit(self.root, "generate", "--json")
             if done.returncode == 0:
                 return
             report = json.loads(done.stdout or "{}")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.projects import Project, run
+from tests import command_line
+from tests.projects import Project
 from toolkit.adapters.gemini.schema import to_openapi
 from toolkit.adapters.strict import check_strict, to_strict
 from toolkit.codegen.imports.subset import gaps
@@ -90,7 +90,7 @@ def called(project: Project, names: list[str], calls: list[dict[str, Any]]) -> t
     """What the calls of each tool came to, and the audit log's records of their starts."""
     log = project.root / "audit.jsonl"
     log.unlink(missing_ok=True)
-    done = project.python(f"NAMES, CALLS = {names!r}, {calls!r}\n{RUN}")
+    done = command_line.python(project.root, f"NAMES, CALLS = {names!r}, {calls!r}\n{RUN}")
     records = [json.loads(line) for line in log.read_text().splitlines()]
     return [json.loads(line) for line in done.stdout.splitlines()], [r for r in records if r["event"] == "start"]
 
@@ -128,7 +128,7 @@ def test_describe_shows_what_the_root_refers_to(tmp_path: Path, spelling: str) -
     output = {"$ref": ref, "$defs": with_target(definitions, {"type": "boolean"})}
     project = Project(tmp_path, [{"name": "x", "inputSchema": {"type": "object"}, "outputSchema": output}])
     project.generate()
-    shown = run([sys.executable, "-m", "toolkit", "describe", "x"], project.root).stdout
+    shown = command_line.toolkit(project.root, "describe", "x", check=True).stdout
     assert "\noutput:\n  boolean\n" in shown
 
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from subprocess import CompletedProcess
 
+import pytest
+
 from tests.mypy_cache import PLUGIN, cache_of_this_process
 from tests.projects import DOWNSTREAM, REPOSITORY, run
 
@@ -149,3 +151,5 @@ CHECKERS: dict[str, Checker] = {
     "pyrefly": pyrefly,
     "ty": ty,
 }
+MYPY_AND_REST = [name if name.startswith("mypy") else pytest.param(name, marks=pytest.mark.whole) for name in CHECKERS]
+"""Rows for tests of which ``make test`` runs those of mypy. All checkers say the same in test_words.py and test_checkers.py."""

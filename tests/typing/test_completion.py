@@ -12,7 +12,7 @@ from tests.projects import REPOSITORY
 from tests.typing.language_server import LanguageServer
 from toolkit.generated import TOOL_NAMES
 
-pytestmark = pytest.mark.xdist_group("typing")
+pytestmark = [pytest.mark.xdist_group("typing"), pytest.mark.whole]  # the language server takes ten seconds
 
 HEAD = """from toolkit.generated import AsyncToolkit, ReadFileArgs, SecurityPolicy, Toolkit
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.projects import Project
-from tests.typing.checkers import CHECKERS
+from tests.typing.checkers import CHECKERS, MYPY_AND_REST
 
 NODE = {"$ref": "#/$defs/Node"}
 DEFINITIONS: dict[str, Any] = {
@@ -72,7 +72,7 @@ def first_text(node: object) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("checker", CHECKERS)
+@pytest.mark.parametrize("checker", MYPY_AND_REST)
 def test_recursion_and_tags_are_understood(tmp_path: Path, checker: str) -> None:
     project = Project(
         tmp_path, [{"name": "draw", "description": "Draws.", "inputSchema": SCHEMA, "outputSchema": SCHEMA}]

@@ -9,7 +9,7 @@ import pytest
 
 from tests.codegen.test_formats import BOOKING
 from tests.projects import Project
-from tests.typing.checkers import CHECKERS
+from tests.typing.checkers import CHECKERS, MYPY_AND_REST
 
 pytestmark = pytest.mark.xdist_group("typing")
 
@@ -54,7 +54,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return made
 
 
-@pytest.mark.parametrize("checker", CHECKERS)
+@pytest.mark.parametrize("checker", MYPY_AND_REST)
 def test_checkers_agree_on_rich_formats(project: Project, checker: str) -> None:
     files: list[Path] = [project.root / "use.py", project.output / "models" / "book.py"]
     report = CHECKERS[checker](files, project.root)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.projects import REPOSITORY, Project, many_tools
-from tests.typing.checkers import CHECKERS, Report, mypy
+from tests.typing.checkers import CHECKERS, MYPY_AND_REST, Report, mypy
 from toolkit.codegen.package.python_names import name_tools
 from toolkit.schema.problems import SpecPlace
 
@@ -81,27 +81,26 @@ def problems(report: Report, file: Path, checker: str) -> list[str]:
     return [*found, *map(str, elsewhere.items())]
 
 
-MANY = -1
-"""300 tools; 1,000 when everything is tested, which takes the checkers minutes."""
+MANY = 1000
+"""Takes the checkers minutes."""
 
 
 @pytest.fixture(scope="session")
-def project(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, everything: bool) -> Project:
-    count: int = request.param if request.param != MANY else 1000 if everything else 300
+def project(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    count: int = request.param
     made = Project(tmp_path_factory.mktemp(f"tools{count}"), many_tools(count))
     made.generate()
     made.write("using.py", using(count))
     return made
 
 
-@pytest.mark.sample
 @pytest.mark.parametrize(
     "project",
-    [0, 1, pytest.param(18, marks=pytest.mark.whole), MANY],
+    [0, 1, pytest.param(18, marks=pytest.mark.whole), pytest.param(MANY, marks=pytest.mark.whole)],
     indirect=True,
     ids=["no tools", "1 tool", "18 tools", "many tools"],
 )
-@pytest.mark.parametrize("checker", CHECKERS)
+@pytest.mark.parametrize("checker", MYPY_AND_REST)
 @pytest.mark.xdist_group("scale")
 def test_many_tools_are_clean(project: Project, checker: str) -> None:
     file = project.root / "using.py"
