@@ -10,7 +10,7 @@ from tests.corpus.instances import INVALID, VALID, instances
 from tests.corpus.meaning import DECIDED, Tally, judge_calls, measure
 from tests.corpus.specs import FILES, rows
 
-SAMPLE_EVERY = {"bfcl.jsonl": 20, "mcp.jsonl": 20}
+SAMPLE_EVERY = {"bfcl.jsonl": 20, "mcp.jsonl": 40}
 
 
 def test_models_and_json_schema_agree(corpus: Path, everything: bool) -> None:
