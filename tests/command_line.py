@@ -15,12 +15,12 @@ import pty
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from subprocess import CompletedProcess
-from threading import Thread
 from typing import IO, NoReturn
 
 REPOSITORY = Path(__file__).parent.parent
@@ -60,7 +60,7 @@ def toolkit_on_terminal(folder: Path, *arguments: str, typed: bytes = b"") -> tu
             while piece := os.read(ours, 65536):
                 pieces.append(piece)
 
-    reader = Thread(target=read)
+    reader = threading.Thread(target=read)
     reader.start()
     os.write(ours, typed)
     code = _ask(folder, arguments, [os.ttyname(theirs)] * 3, _COMMAND)
@@ -142,8 +142,18 @@ def _become(folder: str, arguments: list[str], environment: dict[str, str], file
     assert isinstance(sys.stdout, io.TextIOWrapper)
     sys.stdout.reconfigure(line_buffering=os.isatty(1))
     sys.modules["__main__"].__package__ = "toolkit"
-    exec(code, {"__name__": "__main__"})
-    raise SystemExit(0)
+    status: object = None
+    try:
+        exec(code, {"__name__": "__main__"})
+    except SystemExit as ended:
+        status = ended.code
+    if isinstance(status, str):
+        sys.stderr.write(f"{status}\n")
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    # An interpreter that ends by itself frees all it has imported, which takes longer than many a command.
+    os._exit(status if isinstance(status, int) else int(status is not None))
 
 
 if __name__ == "__main__":

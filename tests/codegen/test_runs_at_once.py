@@ -46,9 +46,9 @@ else:
 
 
 def test_runs_at_the_same_time_write_one_whole_package(tmp_path: Path) -> None:
-    wanted = Project(tmp_path / "wanted", many_tools(40))
+    wanted = Project(tmp_path / "wanted", many_tools(20))
     wanted.generate()
-    project = Project(tmp_path / "shared", many_tools(40))
+    project = Project(tmp_path / "shared", many_tools(20))
     command = [sys.executable, "-m", "toolkit", "generate"]
     environment = {"PYTHONPATH": str(REPOSITORY), "PATH": "/usr/bin:/bin", "XDG_CACHE_HOME": str(tmp_path / "cache")}
     runs = [

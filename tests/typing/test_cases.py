@@ -17,7 +17,11 @@ from tests.typing.conftest import CASES
 pytestmark = pytest.mark.xdist_group("typing")
 
 
-@pytest.fixture(params=CHECKERS)
+ROWS = [pytest.param(name, marks=pytest.mark.whole) if name == "pyright" else name for name in CHECKERS]
+"""``make test`` leaves out the slowest: it has pyright read test_words.py and the calls of ``tests/corpus/test_proof.py``."""
+
+
+@pytest.fixture(params=ROWS)
 def report(request: pytest.FixtureRequest, report_of: Callable[[str], Report]) -> Report:
     return report_of(request.param)
 
