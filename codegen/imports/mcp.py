@@ -19,9 +19,9 @@ from toolkit.codegen.imports.settings import ImportSettings
 from toolkit.errors import SetupError, ToolkitError, ToolTimeout, nearest
 from toolkit.guard.network.hosts import Network
 from toolkit.guard.process.guard import ProcessGuard
-from toolkit.packs.mcp.server import TOKEN_RECORDS, McpOAuth, McpServer
+from toolkit.packs.mcp.server import McpOAuth, McpServer
 from toolkit.runtime.context import McpCallbacks, OpenUrl
-from toolkit.runtime.state_directory import PrivateRecords
+from toolkit.runtime.state_directory import TOKEN_RECORDS, PrivateRecords
 
 if TYPE_CHECKING:
     from toolkit.packs.mcp.content import ToolListing

@@ -14,7 +14,7 @@ from tests.guard.proxied import proxy_threads
 from tests.guard.ways import Way, needs
 from tests.packs.conftest import Doors
 from tests.packs.test_mcp_endings import odd, told
-from toolkit import CommandSettings, Network, Rule
+from toolkit import CommandSettings, Network, Rule, SecurityPolicy
 from toolkit.errors import SetupError, ToolFailed, ToolNotAllowed
 from toolkit.guard import CommandLimits
 from toolkit.packs import McpServer, McpTool, mcp_pack
@@ -62,8 +62,17 @@ def test_it_gets_the_variables_that_are_named_and_no_other(
     assert found.keys() - {"LC_CTYPE"} == {"HOME", "LANG", "PATH", "TERM", "TMPDIR", "TOKEN"}
 
 
-def test_in_a_read_only_context_it_writes_nothing(make_sync: Doors, workspace: Path) -> None:
-    door = make_sync(odd("silent", timeout=2, startup_timeout=60), mode="read-only")
+@pytest.mark.parametrize(
+    "limit",
+    [
+        {"mode": "read-only"},
+        {"permissions": ["read", "execute", "network"]},
+        {"policy": SecurityPolicy(default="allow", rules=[Rule("deny", permission="write")])},
+    ],
+    ids=["mode", "permissions", "a rule"],
+)
+def test_where_it_may_not_write_it_writes_nothing(make_sync: Doors, workspace: Path, limit: dict[str, Any]) -> None:
+    door = make_sync(odd("silent", timeout=2, startup_timeout=60), **limit)
     with pytest.raises(ToolFailed, match="SERVER_DIED"):  # it dies of the file it wants to write
         door.tool("odd")
     assert not (workspace / "asked").exists()

@@ -181,19 +181,15 @@ def test_links_elsewhere_may_lead_to_the_policy_file(policies: Path, path: str) 
 
 
 def test_no_workspace_contains_the_tokens_of_servers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are in the user's state directory, whatever the state directory of the toolkit is."""
-    home = tmp_path / "home"
+    """They are in the user's state directory, wherever that of the toolkit is, and that of another shell counts as well."""
+    home, state = tmp_path / "home", tmp_path / "state"
     (home / "project").mkdir(parents=True)
     monkeypatch.setenv("HOME", str(home))
-    monkeypatch.delenv("XDG_STATE_HOME")
-    state = tmp_path / "state"
-    refused = r"the user's state directory '.*/home/.local/state/typed-toolkit' is inside '.*/home'"
-    with pytest.raises(SetupError, match=refused):
-        ToolkitContext(home, ALLOW, state_dir=state)
-    create_agent_toolkit(ToolkitContext(home / "project", ALLOW, state_dir=state)).close()
-
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "elsewhere"))
     create_agent_toolkit(ToolkitContext(home, ALLOW, state_dir=state)).close()
-    (home / ".local/state/typed-toolkit").mkdir(parents=True)
-    with pytest.raises(SetupError, match=refused):
-        ToolkitContext(home, ALLOW, state_dir=state)
+
+    (home / ".local/state/typed-toolkit/mcp-tokens").mkdir(parents=True)
+    for given in (None, state):
+        with pytest.raises(SetupError, match=r"the tokens of servers in '.*/mcp-tokens' are inside '.*/home'"):
+            ToolkitContext(home, ALLOW, state_dir=given)
+    create_agent_toolkit(ToolkitContext(home / "project", ALLOW, state_dir=state)).close()

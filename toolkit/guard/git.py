@@ -115,7 +115,7 @@ class GitGuard:
     def __init__(self, process: ProcessGuard) -> None:
         self._process = process.for_git()
         self._sandboxed = process.tier != "none"
-        self._fs = SandboxFS(process.root)
+        self._fs = process.fs
         self._deny_fs = self._fs
 
     def __repr__(self) -> str:

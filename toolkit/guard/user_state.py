@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from toolkit.errors import ToolFailed
 
 CONFIRMED_IMPORTS: Final = "trusted-imports"
 """The folder, in the state directory, of what the user has confirmed: ``toolkit import`` runs that without asking."""
+
+TOKEN_RECORDS: Final = "mcp-tokens"
+"""The folder, in the state directory, of what logins to servers have left."""
 
 _NAME: Final = "typed-toolkit"
 
@@ -23,15 +26,19 @@ def user_state_directory() -> str:
     return os.path.join(base, _NAME)
 
 
-def usual_state_directories() -> set[str]:
-    """Where this user's state may be: another shell may have other variables."""
-    return {user_state_directory(), os.path.join(_usual_base(), _NAME)}
-
-
-def confirmed_imports() -> Iterator[str]:
+def confirmed_imports() -> list[str]:
     """Each place where ``toolkit import`` may look for what was confirmed."""
-    for state in usual_state_directories():
-        yield os.path.join(state, CONFIRMED_IMPORTS)
+    return [os.path.join(state, CONFIRMED_IMPORTS) for state in _state_directories()]
+
+
+def token_records() -> list[str]:
+    """Each place where tokens of this user may be kept."""
+    return [os.path.join(state, TOKEN_RECORDS) for state in _state_directories()]
+
+
+def _state_directories() -> set[str]:
+    """The user's shell may have other variables."""
+    return {user_state_directory(), os.path.join(_usual_base(), _NAME)}
 
 
 def _usual_base() -> str:

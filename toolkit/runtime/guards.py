@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import threading
-import weakref
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from importlib import import_module
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
+from toolkit.errors import SetupError
 from toolkit.guard.files.path import Accept, ignore_changes
 from toolkit.guard.files.protect import Root
 from toolkit.guard.files.sandbox_fs import HoldLock, SandboxFS
 from toolkit.guard.forks import start_again_in_child
-from toolkit.guard.trusted_code import trusted_code
+from toolkit.guard.trusted_code import open_package, trusted_code
 
 if TYPE_CHECKING:
     from toolkit.guard.git import GitGuard
     from toolkit.guard.network.guard import NetGuard
+    from toolkit.guard.permission import Mode
     from toolkit.guard.process.guard import ProcessGuard
     from toolkit.runtime.context import ToolkitContext
     from toolkit.runtime.programs.programs import Programs
@@ -26,15 +25,13 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_packages: Final[weakref.WeakKeyDictionary[ModuleType, Root]] = weakref.WeakKeyDictionary()
 
+class OpenRoots(NamedTuple):
+    """The directories that tools may use."""
 
-def open_package(name: str) -> Root:
-    """The directory of a package, as it was when the first toolkit of this process with its tools was built."""
-    module = import_module(name)
-    if module not in _packages:
-        _packages[module] = Root.open(next(iter(module.__path__)), "package", writable=False)
-    return _packages[module]
+    workspace: Root
+    read: list[Root]
+    write: list[Root]
 
 
 class _MadeOnce(Generic[T]):
@@ -66,17 +63,23 @@ class Guards:
         self._context = context
         self.start_again_in_child()
         start_again_in_child(self)
-        writable = context.mode == "workspace-write"
+        # Commands and local servers change files as well, so without the permission they change none.
+        writable = context.mode == "workspace-write" and "write" in context.permissions
+        self._mode: Final[Mode] = "workspace-write" if writable else "read-only"
         # All are opened here, before any tool can change what a name leads to, and no name is looked up again.
         self._packages = {name: open_package(name) for name in ("toolkit", *packages)}
-        self._workspace = Root.open(context.workspace, "workspace", writable=writable)
-        self._read_roots = [Root.open(root, "read root", writable=False) for root in context.read_roots]
-        self._write_roots = [Root.open(root, "write root", writable=writable) for root in context.write_roots]
+        self._roots = roots = OpenRoots(
+            Root.open(context.workspace, "workspace", writable=writable),
+            [Root.open(root, "read root", writable=False) for root in context.read_roots],
+            [Root.open(root, "write root", writable=writable) for root in context.write_roots],
+        )
+        self.root_paths: Final = [root.real for root in (roots.workspace, *roots.read, *roots.write)]
+        """Where the workspace and the other roots were then."""
         self.fs: Final = SandboxFS(
-            self._workspace,
-            mode=context.mode,
-            read_roots=self._read_roots,
-            write_roots=self._write_roots,
+            roots.workspace,
+            mode=self._mode,
+            read_roots=roots.read,
+            write_roots=roots.write,
             journal=context.state.path("journal"),
             read_only=trusted_code([context.workspace, *context.write_roots]) if writable else (),
             git=context.git,
@@ -102,11 +105,6 @@ class Guards:
             logger, words = logging.getLogger("toolkit"), "; ".join(left.troubles)
             logger.warning("an interrupted patch was %s: %s %s", left.outcome, ", ".join(left.paths), words)
 
-    @property
-    def root_paths(self) -> list[str]:
-        """Where the workspace and the other roots were when they were opened."""
-        return [root.real for root in (self._workspace, *self._read_roots, *self._write_roots)]
-
     @_MadeOnce
     def process(self) -> ProcessGuard:
         """The only way to start a program; detects which sandbox tier this machine supports."""
@@ -116,11 +114,11 @@ class Guards:
         # It was there when the toolkit was built; that it has been removed since is not a mistake in the setup.
         self.fs.open_dir(".").close()
         return ProcessGuard(
-            self._workspace,
+            self._roots.workspace,
             sandbox=context.sandbox,
-            mode=context.mode,
-            read_roots=self._read_roots,
-            write_roots=self._write_roots,
+            mode=self._mode,
+            read_roots=self._roots.read,
+            write_roots=self._roots.write,
             state_dir=context.state.path("homes"),
             git=context.git,
             limits=context.command_limits,
@@ -148,7 +146,13 @@ class Guards:
         """What runs programs that a model wrote, in a sandbox of their own."""
         from toolkit.runtime.programs.programs import Programs
 
-        return Programs(self._context, self._workspace, self._packages)
+        packages = {name: root for name, root in self._packages.items() if root is not None}
+        if missing := self._packages.keys() - packages:
+            raise SetupError(
+                f"programs cannot import {', '.join(sorted(missing))}: its directory was replaced since this process imported"
+                " it (then restart it), or it is in an archive (then install it as a directory)"
+            )
+        return Programs(self._context, self._roots.workspace, packages)
 
     def close(self) -> None:
         """Closes what was opened."""
@@ -158,3 +162,5 @@ class Guards:
             if "process" in self.__dict__:
                 self.process.close()
             self.fs.close()
+            for held in ("_roots", "_packages"):  # messages may outlive the toolkit, and hold this
+                self.__dict__.pop(held, None)

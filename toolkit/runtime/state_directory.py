@@ -17,7 +17,8 @@ from typing import Any, Final
 
 from toolkit.errors import SetupError
 from toolkit.guard.user_state import CONFIRMED_IMPORTS as CONFIRMED_IMPORTS
-from toolkit.guard.user_state import user_state_directory, usual_state_directories
+from toolkit.guard.user_state import TOKEN_RECORDS as TOKEN_RECORDS
+from toolkit.guard.user_state import token_records, user_state_directory
 
 _THE_DEFAULT: Final = ("the default state directory", "set XDG_STATE_HOME to a folder, or give a state_dir,")
 
@@ -26,19 +27,18 @@ class StateDirectory:
     """Folders by name below one directory: the given one, or ``typed-toolkit`` below the user's state directory."""
 
     def __init__(self, given: str | None, roots: Iterable[str]) -> None:
-        default = user_state_directory()
-        self._path: Final = os.path.realpath(given if given is not None else default)
+        self._path: Final = os.path.realpath(given if given is not None else user_state_directory())
         for root in roots:
             if _is_inside(self._path, root):
                 what, way_out = ("state_dir", "give a state_dir") if given is not None else _THE_DEFAULT
                 raise SetupError(
                     f"{what} {self._path!r} is inside {root!r}, where tools can reach it; {way_out} outside of it"
                 )
-            for kept in {default, *filter(os.path.isdir, usual_state_directories())}:
+            for kept in filter(os.path.isdir, token_records()):
                 if _is_inside(os.path.realpath(kept), root):
                     raise SetupError(
-                        f"the user's state directory {kept!r} is inside {root!r}, where tools could read the tokens of "
-                        "servers that are kept there; give a smaller workspace, or move it and set XDG_STATE_HOME"
+                        f"the tokens of servers in {kept!r} are inside {root!r}, where tools could read them; choose a "
+                        "smaller workspace, or move that folder and set XDG_STATE_HOME"
                     )
 
     def folder(self, name: str) -> str:

@@ -135,10 +135,15 @@ class ToolContext:
 
     @property
     def process(self) -> ProcessGuard:
-        """Programs, for tools with the permission ``execute``; deny and ask rules on hosts bind the guarded network."""
+        """Programs, for tools with the permission ``execute``; deny and ask rules on hosts bind the guarded network.
+
+        Where the context or a rule withholds the permission ``write``, they write nothing but their temporary files.
+        """
         if "execute" not in self.granted:
             return cast("ProcessGuard", self._require_optional("execute"))
         process = self._core.guards.process
+        if self._core.policy._forbids_writing(self.tool_name):
+            process = process.read_only()
         if self._core.policy._restricts_hosts:
             process = process.with_judge(self._judge_command_request)
         return process if self.signal is NEVER else process.with_check(self.signal.check)

@@ -18,7 +18,7 @@ from tests.guard.ways import SANDBOXED, Way, guard_in
 from tests.programs.hostile.world import PRELUDE as PROGRAM_PRELUDE
 from tests.programs.hostile.world import SOURCE, World
 from toolkit import CancelSignal, ProgramSettings
-from toolkit.runtime.guards import open_package
+from toolkit.guard.trusted_code import open_package
 from toolkit.runtime.programs.host import ProgramHost, Ran, SyncCaller
 from toolkit.runtime.programs.process import Interpreters
 from toolkit.runtime.programs.result import TimeLimit
@@ -78,7 +78,8 @@ def run_table(way: Way, base: Path, inputs: dict[str, object]) -> Ran:
     made = World(base)
     folder = base / "empty"
     folder.mkdir()
-    packages = {name: open_package(name) for name in ("toolkit", "toolkit.generated")}
+    opened = {name: open_package(name) for name in ("toolkit", "toolkit.generated")}
+    packages = {name: root for name, root in opened.items() if root is not None}
     try:
         with guard_in(
             way, folder, mode="read-only", read_roots=list(packages.values()), state_dir=str(base / "homes")

@@ -214,6 +214,12 @@ class SecurityPolicy(Generic[NameT]):
         rules = self._covering_rules(name, (permission,))
         return any(rule.permission == permission and rule.decision != "allow" for rule in rules)
 
+    def _forbids_writing(self, name: str) -> bool:
+        """Whether commands of a tool may change no file, because a deny rule covers all that write."""
+        writing: tuple[Permission] = ("write",)
+        rules = self._covering_rules(name, writing)
+        return any(rule.permission == "write" and rule.decision == "deny" and not rule.is_conditional for rule in rules)
+
     def _denied_paths(self, name: str, permissions: Collection[Permission]) -> tuple[str, ...]:
         """Path globs that no call of the tool may touch. The sandbox enforces them through links, patches and walks."""
         rules = self._covering_rules(name, permissions)
@@ -422,6 +428,9 @@ class NarrowedPolicy(SecurityPolicy[NameT]):
 
     def _withholds(self, name: str, permission: Permission) -> bool:
         return self._limit._withholds(name, permission) or self._own._withholds(name, permission)
+
+    def _forbids_writing(self, name: str) -> bool:
+        return self._limit._forbids_writing(name) or self._own._forbids_writing(name)
 
     def _denied_paths(self, name: str, permissions: Collection[Permission]) -> tuple[str, ...]:
         return self._limit._denied_paths(name, permissions) + self._own._denied_paths(name, permissions)

@@ -165,17 +165,17 @@ class ProcessGuard:
     ) -> None:
         if mode not in _MODES:
             raise SetupError(f"mode must be one of {', '.join(_MODES)}, not {mode!r}")
-        self.root: Final = open_root(workspace, "workspace")
+        root = open_root(workspace, "workspace")
         read = [open_root(root, "read root") for root in read_roots]
         write = [open_root(root, "write root") for root in write_roots]
-        self._choice = pick_tier(sandbox, carrier, [root.real for root in (self.root, *read, *write)])
+        self._choice = pick_tier(sandbox, carrier, [one.real for one in (root, *read, *write)])
         if mode == "workspace-write" and self._choice.name == "reduced":
-            inside = [root.real for root in (self.root, *write)]
+            inside = [one.real for one in (root, *write)]
             self._choice = judge_exposed_code(self._choice, inside, by_name=sandbox == "reduced")
         with StartErrors(), contextlib.ExitStack() as stack:
-            self._fs = stack.enter_context(SandboxFS(self.root))
+            self.fs = stack.enter_context(SandboxFS(root))
             self._sandbox = Sandbox(
-                self.root,
+                root,
                 writable=mode == "workspace-write",
                 read_roots=read,
                 write_roots=write,
@@ -377,7 +377,7 @@ class ProcessGuard:
         for program in list(self._programs):
             program.close(grace=0)
         self._sandbox.close()
-        self._fs.close()
+        self.fs.close()
 
     def __enter__(self) -> Self:
         return self
@@ -437,14 +437,14 @@ class ProcessGuard:
     def _resolve_cwd(self, cwd: str) -> str:
         """Check ``cwd``; returns it relative to the workspace, as the supervisor resolves it again."""
         try:
-            self._fs.open_dir(cwd).close()
+            self.fs.open_dir(cwd).close()
         except ToolFailed as error:
             path = error.details.get("path")
             # A dangling link is missing under its own name.
-            near = [name for name in self._fs.similar_paths(cwd) if name != path] if error.reason == "NOT_FOUND" else []
+            near = [name for name in self.fs.similar_paths(cwd) if name != path] if error.reason == "NOT_FOUND" else []
             hint = f". Did you mean {' or '.join(map(repr, near))}?" if near else ""
             raise ToolFailed(error.reason, f"the working directory {error.message}{hint}", path=path) from None
-        return self._fs.path(cwd).text
+        return self.fs.path(cwd).text
 
     def _check_program(self, name: str, cwd: str) -> None:
         """The directory of a relative path must be in the workspace; the file itself may be a link to a system program."""
@@ -452,7 +452,7 @@ class ProcessGuard:
         if not slash or name.startswith("/"):
             return
         try:
-            self._fs.open_dir(f"{cwd}/{folder}").close()
+            self.fs.open_dir(f"{cwd}/{folder}").close()
         except ToolFailed:
             raise ToolFailed("COMMAND_NOT_FOUND", f"'{display(name)}' does not exist in the workspace") from None
 

@@ -21,9 +21,6 @@ from toolkit.guard.network.hosts import Url
 from toolkit.guard.permission import CommandNetwork
 from toolkit.runtime.progress import logger
 
-TOKEN_RECORDS: Final = "mcp-tokens"
-"""Where logins are kept, in the user's state directory."""
-
 NEEDS_HTTPS: Final = "needs an https url: over http the token could be read on the way"
 
 _MAX_PORT: Final = 65535
