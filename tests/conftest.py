@@ -7,8 +7,8 @@ import os
 import signal
 import sys
 import zlib
-from collections import Counter
-from collections.abc import Generator, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Generator, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -83,8 +83,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(mark)
     _group_items(config, items)
     if not config.getoption("--everything"):
-        in_best_tier = {_test(item) for item in items if (tier := _tier(item)) and _is_best(tier)}
+        in_best_tier = {_test(item) for item in items if _is_best(_tier(item))}
         left_out = {item for item in items if _is_left_out(item, in_best_tier)}
+        left_out |= _beyond_sample(item for item in items if item not in left_out)
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
 
@@ -115,13 +116,30 @@ def _is_left_out(item: pytest.Item, in_best_tier: set[str]) -> bool:
     if item.get_closest_marker("whole") or _is_other_twin(item):
         return True
     tier, sample = _tier(item), item.get_closest_marker("sample")
-    if tier and _is_best(tier) and not (sample and sample.kwargs.get("of_each_tier")):
+    if _is_best(tier) and not (sample and sample.kwargs.get("of_each_tier")):
         return False
     if sample is not None:
         row = item.name.partition("[")[2].replace(tier, "")
         every: int = sample.kwargs.get("every", 4)
         return zlib.crc32(row.encode()) % every != 0
     return bool(tier) and _test(item) in in_best_tier and not item.get_closest_marker("every_tier")
+
+
+MOST_ROWS = 16
+"""How many rows of a table ``make test`` runs, unless each of them is a promise of its own."""
+
+
+def _beyond_sample(items: Iterable[pytest.Item]) -> set[pytest.Item]:
+    """The rows of long tables that only ``make test-all`` runs. The others are chosen by their names."""
+    tables: dict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if not _is_best(_tier(item)) and item.get_closest_marker("every_row") is None:
+            tables[_test(item)].append(item)
+    return {
+        item
+        for rows in tables.values()
+        for item in sorted(rows, key=lambda row: zlib.crc32(row.name.encode()))[MOST_ROWS:]
+    }
 
 
 def _is_other_twin(item: pytest.Item) -> bool:
@@ -143,6 +161,8 @@ def _tier(item: pytest.Item) -> str:
 
 
 def _is_best(tier: str) -> bool:
+    if not tier:
+        return False
     from tests.guard.ways import best_way  # tries a sandbox: only where a test needs one
 
     return tier == best_way()

@@ -35,6 +35,7 @@ def runnable_pages(names: Iterable[str] = WITH_BLOCKS) -> list[str]:
     return [name for name in names if name not in SANDBOXED or pick_tier("full", "auto").name != "none"]
 
 
+@pytest.mark.every_row
 @pytest.mark.parametrize("name", PAGES)
 def test_every_block_has_a_language_that_is_run_or_read_and_every_exemption_a_reason(name: str) -> None:
     for block in read_blocks(PAGES[name]):

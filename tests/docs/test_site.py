@@ -77,6 +77,7 @@ def test_only_a_code_host_shows_that_a_page_of_the_reference_is_not_filled_in(si
         assert note not in (site / name.removeprefix("docs/").replace(".md", ".html")).read_text(), name
 
 
+@pytest.mark.every_row
 @pytest.mark.parametrize("page", [*PAGES.values(), *TOP], ids=lambda page: page.relative_to(REPOSITORY).as_posix())
 def test_links_lead_to_files_and_headings_of_the_repository(page: Path) -> None:
     text = page.read_text()

@@ -11,6 +11,7 @@ from tests.fuzz.targets import CORPUS, MAX_INPUT, TARGETS, kept_inputs, load_tar
 INPUTS = [(target, file) for target in TARGETS for file in kept_inputs(target)]
 
 
+@pytest.mark.every_row
 @pytest.mark.parametrize(("target", "file"), INPUTS, ids=[f"{target}/{file.name}" for target, file in INPUTS])
 def test_a_kept_input_breaks_no_property(target: str, file: Path) -> None:
     load_target(target)(file.read_bytes())

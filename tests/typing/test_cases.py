@@ -26,6 +26,7 @@ def report(request: pytest.FixtureRequest, report_of: Callable[[str], Report]) -
     return report_of(request.param)
 
 
+@pytest.mark.every_row
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.stem)
 def test_case(report: Report, case: Path) -> None:
     problems = []
