@@ -17,6 +17,8 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).parent.parent
 CACHES = REPOSITORY / ".mypy_cache" / "tests"
+CACHE_OF_TYPECHECK = REPOSITORY / ".mypy_cache" / "3.11"
+"""Written with our plugin for Python 3.11, as ``pyproject.toml`` says."""
 IMPORTS = """\
 import toolkit.adapters.anthropic
 import toolkit.adapters.openai_chat
@@ -70,11 +72,13 @@ def _suffix(plugin: bool) -> str:
 
 
 def _fill(first: Path, *, plugin: bool) -> None:
-    """Begins with what is there, of which mypy reads again only what changed."""
+    """Begins with what is there, of which mypy reads again only what changed: with the plugin, what ``make typecheck`` left."""
     new = first.with_suffix(".new")
     shutil.rmtree(new, ignore_errors=True)
     if first.is_dir():
         first.rename(new)
+    elif plugin and CACHE_OF_TYPECHECK.is_dir():
+        shutil.copytree(CACHE_OF_TYPECHECK, new / CACHE_OF_TYPECHECK.name)
     program, settings = CACHES / "imports.py", CACHES / "plugin.ini"
     program.write_text(IMPORTS)
     settings.write_text(PLUGIN)
