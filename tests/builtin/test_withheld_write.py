@@ -73,3 +73,14 @@ def test_without_the_permission_a_command_changes_nothing(
 def test_with_the_permission_it_does(tmp_path: Path, act: str, limit: dict[str, Any]) -> None:
     """The control; rules on some files or tools do not concern commands."""
     assert run(tmp_path, act, "full", limit)[1]
+
+
+@pytest.mark.parametrize(("policy", "changes"), [(DENIES, False), (ALLOWS, True)], ids=["denied", "allowed"])
+def test_a_context_without_a_tool_keeps_to_the_rule(tmp_path: Path, policy: Any, changes: bool) -> None:
+    needs("full")
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    context: ToolkitContext = ToolkitContext(workspace, policy, sandbox="full", state_dir=tmp_path / "s")
+    with ToolContext.standalone(context) as ctx:
+        ctx.process.shell("echo x > made")
+    assert (workspace / "made").exists() == changes

@@ -185,6 +185,8 @@ class Tool:
     preview: Callable[..., Any] | None = None
     """The ``preview`` of its handler."""
     granted: frozenset[Permission] = frozenset()
+    commands_write: bool = False
+    """Whether no rule keeps its commands from changing files."""
     fs: SandboxFS | None = None
     """The files of the workspace, if its permissions grant them."""
     preview_fs: SandboxFS | None = None

@@ -72,7 +72,14 @@ class StandaloneContext(ToolContext, AsyncCloseable):
         fs, consent = core.files_for(_NAME, granted, granted, ())
         if fs is not None:
             fs = fs.with_consent(consent)
-        tool = Tool(ToolInfo(_NAME, "", "", ""), no_reader, no_reader, granted=granted, fs=fs)
+        tool = Tool(
+            ToolInfo(_NAME, "", "", ""),
+            no_reader,
+            no_reader,
+            granted=granted,
+            commands_write=not core.policy._forbids_writing(_NAME),
+            fs=fs,
+        )
         called = call_id if call_id is not None else new_call_id()
         notify = Runner._over(core)._options.notify
         self._open(tool, core, called, NEVER if signal is None else CallSignal(signal, None), notify)

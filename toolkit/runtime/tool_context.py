@@ -142,7 +142,7 @@ class ToolContext:
         if "execute" not in self.granted:
             return cast("ProcessGuard", self._require_optional("execute"))
         process = self._core.guards.process
-        if self._core.policy._forbids_writing(self.tool_name):
+        if not self._tool.commands_write:
             process = process.read_only()
         if self._core.policy._restricts_hosts:
             process = process.with_judge(self._judge_command_request)

@@ -388,6 +388,7 @@ class Core:
             handler=parts and inject(parts.run, self.planner, self.workers, blocking=info.blocking),
             preview=parts and parts.preview,
             granted=granted,
+            commands_write=not self.policy._forbids_writing(name),
             fs=fs if fs is None or consent is None else fs.with_consent(consent),
             preview_fs=fs,
             consent=consent,
