@@ -223,3 +223,23 @@ def test_messages_that_a_hook_edits_are_checked_and_encoded_again(tmp_path: Path
     assert "edited" in sent
     assert "\ufffd go on" in sent
     assert "lost" not in sent
+
+
+@NAMES
+def test_a_turn_that_a_hook_replaces_with_a_users_text_leaves_no_trace(tmp_path: Path, name: str) -> None:
+    provider = PROVIDERS[name]
+    client = provider.script("1", "2", "3")
+    edited: list[Any] = []
+
+    def edit(conversation: Conversation) -> None:
+        messages: Any = conversation.messages
+        if len(messages) == 7 and not edited:
+            # The third request has encoded the first turn, whose results Anthropic joins with this text.
+            messages[3:] = [TextMessage("user", "try again")]
+            edited.append(list(messages))
+
+    converse(tmp_path, provider.driver(client), save=edit)
+    request = client.requests[3]
+    client.answers.append(provider.turn(None))
+    provider.driver(client).query(edited[0])
+    assert request[provider.history] == client.requests[-1][provider.history]

@@ -388,7 +388,8 @@ class EncodedHistory:
         # Drivers put a new message for ``QueryOptions.system`` in front of each request.
         start = next((at for at, one in enumerate(messages) if getattr(one, "role", "") != "system"), len(messages))
         body = messages[start:]
-        if not starts_with(body, self._known):
+        # A hook may have removed the turn that followed.
+        if not starts_with(body, self._known) or not _starts_turn(body, len(self._known)):
             self._known, self._encoded = [], []
         known, end = len(self._known), _find_last_turn(body, len(self._known))
         if end > known:
@@ -398,16 +399,20 @@ class EncodedHistory:
 
 
 def _find_last_turn(messages: Sequence[ChatMessage], begin: int) -> int:
-    """Where the last turn of the assistant starts; ``begin`` if there is none. In a repaired conversation, no adapter joins
-    or moves anything across that place.
+    """Where the last turn of the assistant starts; ``begin`` if there is none after it."""
+    return next((at for at in range(len(messages) - 1, begin, -1) if _starts_turn(messages, at)), begin)
+
+
+def _starts_turn(messages: Sequence[ChatMessage], at: int) -> bool:
+    """Whether a turn of the assistant starts here. In a repaired conversation, no adapter joins or moves anything across that
+    place.
     """
-    for at in range(len(messages) - 1, begin, -1):
-        message, before = messages[at], messages[at - 1]
-        is_answer = isinstance(message, TextMessage) and message.role == "assistant" and bool(message.content)
-        follows_user = isinstance(before, ToolResultMessage) or getattr(before, "role", "") == "user"
-        if follows_user and (is_answer or isinstance(message, AssistantToolCallMessage)):
-            return at
-    return begin
+    if not 0 < at < len(messages):
+        return False
+    message, before = messages[at], messages[at - 1]
+    is_answer = isinstance(message, TextMessage) and message.role == "assistant" and bool(message.content)
+    follows_user = isinstance(before, ToolResultMessage) or getattr(before, "role", "") == "user"
+    return follows_user and (is_answer or isinstance(message, AssistantToolCallMessage))
 
 
 # -- walking through a conversation --------------------------------------------------------------------------------------
