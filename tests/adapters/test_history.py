@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import copy
 import pickle
+import threading
 from collections import Counter
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -20,6 +22,7 @@ from toolkit.adapters.history import (
     RunMessages,
     encode_history,
 )
+from toolkit.adapters.values import JsonDict
 from toolkit.wire import AssistantToolCallMessage, ChatMessage
 
 
@@ -292,6 +295,26 @@ def test_an_edited_history_is_encoded_again() -> None:
     for messages in ([*turn, TextMessage("assistant", "so")], [said("bye"), *turn[1:]], [said("bye")]):
         sent = encode_history(RunMessages(messages, encoded), messages, openai_chat.encode_messages)
         assert sent == openai_chat.encode_messages(messages)
+
+
+def test_two_threads_may_encode_one_request() -> None:
+    """As with a driver that asks two models at once."""
+    encoded: dict[object, EncodedHistory] = {}
+    messages: list[ChatMessage] = [said(), called("1"), result("1"), called("2"), result("2")]
+    together = threading.Barrier(1)
+
+    def encode(some: Sequence[ChatMessage]) -> list[JsonDict]:
+        if some == messages[1:3]:
+            together.wait(10)
+        return openai_chat.encode_messages(some)
+
+    def send(count: int) -> list[JsonDict]:
+        return encode_history(RunMessages(messages[:count], encoded), messages[:count], encode)
+
+    send(3)
+    together = threading.Barrier(2)
+    with ThreadPoolExecutor(2) as pool:
+        assert [*pool.map(send, [5, 5])] == [openai_chat.encode_messages(messages)] * 2
 
 
 def test_copies_of_a_requests_messages_are_plain_lists() -> None:

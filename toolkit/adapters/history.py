@@ -379,8 +379,8 @@ class EncodedHistory:
     """The encoded form of a repaired conversation up to its last turn, which is encoded again with what follows it."""
 
     def __init__(self) -> None:
-        self._known: list[ChatMessage] = []
-        self._encoded: list[Any] = []
+        # One tuple that is only replaced: a driver that asks two models at once encodes in two threads.
+        self._made: tuple[list[ChatMessage], list[Any]] = [], []
 
     def encode(
         self, messages: Sequence[ChatMessage], encode: Callable[[Sequence[ChatMessage]], list[_Made]]
@@ -388,14 +388,15 @@ class EncodedHistory:
         # Drivers put a new message for ``QueryOptions.system`` in front of each request.
         start = next((at for at, one in enumerate(messages) if getattr(one, "role", "") != "system"), len(messages))
         body = messages[start:]
+        known, encoded = self._made
         # A hook may have removed the turn that followed.
-        if not starts_with(body, self._known) or not _starts_turn(body, len(self._known)):
-            self._known, self._encoded = [], []
-        known, end = len(self._known), _find_last_turn(body, len(self._known))
-        if end > known:
-            self._encoded += encode(body[known:end])
-            self._known += body[known:end]
-        return [*encode(messages[:start]), *self._encoded, *encode(body[end:])]
+        if not starts_with(body, known) or not _starts_turn(body, len(known)):
+            known, encoded = [], []
+        end = _find_last_turn(body, len(known))
+        if end > len(known):
+            encoded = [*encoded, *encode(body[len(known) : end])]
+            self._made = [*body[:end]], encoded
+        return [*encode(messages[:start]), *encoded, *encode(body[end:])]
 
 
 def _find_last_turn(messages: Sequence[ChatMessage], begin: int) -> int:
