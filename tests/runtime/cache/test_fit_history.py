@@ -127,10 +127,11 @@ def test_keeps_all_results_of_the_newest_calls() -> None:
     [
         ({"rows": ["x" * 79_990]}, "data", 20_000),
         (["x" * 79_996], "data", 20_000),
+        (["\ud83d" + "x" * 79_990], "data", 20_000),
         ((ContentBlock("text", text="x" * 80_000),), "multimodal", 20_000),
         ((ContentBlock("image", data="x" * 10_000_000),) * 10, "multimodal", 10 * MEDIA_TOKENS),
     ],
-    ids=["an object", "a list", "a text block", "pictures"],
+    ids=["an object", "a list", "half a character", "a text block", "pictures"],
 )
 def test_outputs_of_every_kind_are_counted_and_replaced(value: object, kind: ResultKind, size: int) -> None:
     odd = ToolResultMessage(ToolResult("call", "bash", kind, value, "ref"))

@@ -5,13 +5,14 @@ Nothing is kept or read here; a note names the ref under which the cache keeps w
 
 from __future__ import annotations
 
+import json
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from operator import is_
 from typing import Final, NamedTuple
 
-from pydantic_core import to_json
+from pydantic_core import PydanticSerializationError, to_json
 
 from toolkit.runtime.output import ABOUT_REPEATING
 from toolkit.wire.call import ToolResult
@@ -221,7 +222,10 @@ def _size(result: ToolResult, count: Callable[[str], int]) -> int:
         return count(value)
     if result.kind == "multimodal" and isinstance(value, Sequence):
         return sum(_block_size(block, count) for block in value if isinstance(block, ContentBlock))
-    return count(to_json(value, serialize_unknown=True).decode())
+    try:
+        return count(to_json(value, serialize_unknown=True).decode())
+    except PydanticSerializationError:  # half a character, which Python text can hold
+        return count(json.dumps(value, default=str))
 
 
 def _block_size(block: ContentBlock, count: Callable[[str], int]) -> int:
