@@ -22,6 +22,8 @@ from tests.runtime.conftest import MakeDoor
 from toolkit import (
     Approve,
     Deny,
+    DynamicPolicy,
+    InvalidArguments,
     JsonObject,
     Pack,
     Respond,
@@ -30,10 +32,12 @@ from toolkit import (
     ToolContext,
     ToolFailed,
     ToolkitError,
+    tool,
 )
 from toolkit.runtime.audit import AuditHead, verify
 from toolkit.runtime.audit.log import redact
 from toolkit.runtime.audit.verification import AUDIT_BEGINNING, chain_records, write_record
+from toolkit.stores import AuditFile
 
 
 def records(log: Path) -> list[dict[str, Any]]:
@@ -171,6 +175,30 @@ def test_the_digest_is_of_the_arguments_and_not_of_secrets(make_door: MakeDoor, 
 
     one, two, three, four = (digest for [digest] in told(log, "arguments")[::2])
     assert one == two == three != four
+
+
+@pytest.mark.parametrize("batch_seconds", [None, 0.01])
+def test_what_is_not_json_has_no_digest_and_changes_no_call(
+    make_door: MakeDoor, log: Path, batch_seconds: float | None
+) -> None:
+    @tool
+    def take(value: Any) -> int:
+        """Take anything."""
+        return 1
+
+    door = make_door(DynamicPolicy(default="allow"), packs=[take], audit=AuditFile(log, batch_seconds=batch_seconds))
+    for text in (b"no JSON", b'{"value": 1}'):
+        with pytest.raises(InvalidArguments, match="the arguments must be JSON text, not bytes"):
+            door.execute_raw("take", text)
+    assert door.invoke("take", {"value": 10**5000}).content == 1  # as text, that is more digits than Python reads
+    door.close()
+
+    assert told(log, "event", "outcome", "arguments") == [
+        ("end", "INVALID_TOOL_ARGUMENTS", None),
+        ("end", "INVALID_TOOL_ARGUMENTS", None),
+        ("start", None, None),
+        ("end", "ok", None),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -311,10 +311,8 @@ class AuditLog:
         self.new_call_id = _make_call_ids()
 
     def facts(self, name: str, arguments: object) -> dict[str, Any]:
-        """Digest and size of arguments, without secrets; nothing for arguments that are not JSON. Bytes are JSON text."""
-        if isinstance(arguments, bytes):
-            arguments = from_json(arguments)
-        elif isinstance(arguments, BaseModel):
+        """Digest and size of arguments, without secrets; nothing for arguments that are not JSON."""
+        if isinstance(arguments, BaseModel):
             arguments = arguments.__pydantic_serializer__.to_python(
                 arguments, mode="json", by_alias=True, exclude_unset=True
             )
@@ -439,7 +437,8 @@ class Record:
     def _find_facts(self) -> None:
         data, self._arguments = self._arguments, None
         if data is not None:
-            self._facts = self._log.facts(self._call["tool"], data)
+            with suppress(ValueError):  # a number with more digits than Python reads
+                self._facts = self._log.facts(self._call["tool"], from_json(data))
 
     def _make_start(self, at: float) -> dict[str, Any]:
         self._find_facts()
