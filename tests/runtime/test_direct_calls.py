@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import pytest
 from pydantic import ValidationError
@@ -19,7 +21,18 @@ from acme.generated import (
     ShapesSearchOutput,
 )
 from tests.runtime.conftest import Door, MakeDoor
-from toolkit import Pack, ToolCall, ToolContext, ToolkitError, tool
+from toolkit import (
+    Depends,
+    DynamicContext,
+    DynamicPolicy,
+    Pack,
+    Progress,
+    ToolCall,
+    ToolContext,
+    ToolkitError,
+    create_agent_toolkit,
+    tool,
+)
 from toolkit.runtime.arguments import Reader
 from toolkit.schema.models import Omissible, ToolModel
 
@@ -331,3 +344,45 @@ def test_parallel_calls_of_tools_that_do_not_block_need_no_threads(make_door: Ma
     is_first = False
     here = [f"{number} in {threading.current_thread().name}" for number in range(3)]
     assert ([result.value for result in door.call_all(calls)] == here) is not blocking
+
+
+@pytest.mark.parametrize("waits_for", ["another call", "a dependency", "a listener"])
+def test_parallel_calls_that_wait_in_a_handler_that_does_not_block_run_at_once(tmp_path: Path, waits_for: str) -> None:
+    both = threading.Barrier(2, timeout=20)
+
+    async def meet() -> int:
+        await asyncio.to_thread(both.wait)
+        return 1
+
+    @tool(parallel=True, blocking=False, name="meet")
+    async def awaiting(ctx: ToolContext) -> int:
+        """Meet the other call."""
+        return await meet()
+
+    @tool(parallel=True, blocking=False, name="meet")
+    def needing(met: Annotated[int, Depends(meet)]) -> int:
+        """Let a dependency meet the other call."""
+        return met
+
+    @tool(parallel=True, blocking=False, name="meet")
+    def telling(ctx: ToolContext) -> int:
+        """Let a listener meet the other call."""
+        ctx.progress(title="here")
+        return 1
+
+    def listen(event: Progress) -> None:
+        both.wait()
+
+    packs: dict[str, Pack] = {
+        "another call": awaiting.as_pack(),
+        "a dependency": needing.as_pack(),
+        "a listener": telling.as_pack(),
+    }
+    listener = listen if waits_for == "a listener" else None
+    context = DynamicContext(tmp_path, DynamicPolicy(default="allow"), on_progress=listener)
+    calls = [ToolCall(str(number), "meet", {}) for number in range(2)]
+    with create_agent_toolkit(context, packs=[packs[waits_for]]) as toolkit:
+        toolkit._core.resolve("meet")  # what is known of the tool decides
+        results = toolkit.call_all(calls)
+    assert not both.broken
+    assert [result.value for result in results] == [1, 1]

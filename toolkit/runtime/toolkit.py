@@ -858,9 +858,10 @@ class View:
         """Whether a call may wait for something: its tool does not declare otherwise, or more than the handler runs."""
         core = self._core
         tool = core.tools.get(call.name)
-        if tool is None or tool.info.blocking or tool.always is None or tool.turns is not None:
+        if tool is None or tool.is_async or tool.info.blocking or tool.always is None or tool.turns is not None:
             return True
-        return self._is_limited or core.audit is not None or self._on_result is not None
+        listener = self._on_result or self._options.notify
+        return self._is_limited or core.audit is not None or listener is not None
 
     def _is_parallel(self, call: ToolCall) -> bool:
         info = self._core.catalog.tools.get(call.name) if isinstance(call.name, str) else None
