@@ -237,6 +237,23 @@ def _find_failing(handler: Callable[..., Any]) -> Callable[..., Any]:
     return chosen
 
 
+@pytest.mark.parametrize("options", [{}, {"deadline": 60}])
+def test_a_plain_function_around_an_async_handler_closes_what_it_needs(
+    make_door: MakeDoor, options: dict[str, Any]
+) -> None:
+    async def fail_later() -> Any:
+        await asyncio.sleep(0)
+        raise ToolFailed("CONFLICT", "late")
+
+    def shout(args: Any, ctx: ToolContext, *, number: Annotated[int, Depends(kept)]) -> Any:
+        return fail_later()
+
+    door = make_door(packs=[Pack({"shout": shout})], **options)
+    with pytest.raises(ToolFailed, match="late"):
+        door.invoke("shout", {"text": "x"})
+    assert events == ["open", "saw ToolFailed", "close"]
+
+
 def test_a_generator_cannot_take_an_error_back(make_door: MakeDoor) -> None:
     with pytest.raises(ToolFailed, match="no luck"):
         make_door(packs=[Pack({"add": _find_failing(sync_handler(swallowing))})]).tool("add", a=1, b=0)

@@ -180,8 +180,8 @@ class AsyncRunner(View):
         """The value, once nothing of the handler runs any more and its dependencies are released."""
         if not isinstance(value, call.tool.output.model) and inspect.isawaitable(value):
             # A plain function around an async handler, such as a decorator.
-            value = await await_contained(value)
-        if ctx._scope is not None:
+            value = await await_and_release(lambda args, ctx: await_contained(value), call.arguments, ctx)
+        elif ctx._scope is not None:
             await ctx._scope.close_async()
         return value
 
