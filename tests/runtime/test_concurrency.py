@@ -23,7 +23,7 @@ from acme.generated import (
     create_async_agent_toolkit,
 )
 from tests.projects import REPOSITORY
-from toolkit import CallSettings, Concurrency, Load, Overloaded, Pack, SetupError, ToolCall, ToolContext
+from toolkit import CallSettings, Concurrency, Load, Overloaded, Pack, SetupError, ToolCall, ToolContext, ToolResult
 from toolkit.errors import ToolTimeout
 from toolkit.runtime.workers import Workers
 
@@ -196,6 +196,34 @@ def test_a_limit_of_one_tool_leaves_the_others_alone(tmp_path: Path, gate: Gate)
         for thread in (*running, other):
             thread.join(WATCHDOG)
     assert (gate.most, gate.done) == (2, 3)
+
+
+def test_closing_ends_calls_that_wait_for_a_thread_and_loses_no_result(tmp_path: Path, gate: Gate) -> None:
+    toolkit = sync_toolkit(tmp_path, gate, Concurrency(threads=1))
+    ended: dict[str, list[object]] = {}
+
+    def stream(number: int) -> None:
+        ended[f"stream {number}"] = [
+            event.value for event in toolkit.stream(count(number)) if isinstance(event, ToolResult)
+        ]
+
+    def call_all() -> None:
+        ended["call_all"] = [result.value for result in toolkit.call_all([count(3), count(4)])]
+
+    callers = [threading.Thread(target=stream, args=(number,), daemon=True) for number in (1, 2)]
+    callers.append(threading.Thread(target=call_all, daemon=True))
+    for caller in callers:
+        caller.start()
+        if caller is not callers[1]:
+            gate.wait_for(1)  # the first has the thread, and `call_all` works in its own
+    wait_for(lambda: toolkit.load.waiting == 2)
+    toolkit.close()
+    gate.opened.set()
+    for caller in callers:
+        caller.join(20)
+    assert ended.get("stream 1") == ["x"]
+    assert ended.get("stream 2") == ["TOOL_CANCELLED: the toolkit was closed"]
+    assert ended.get("call_all") == ["x", "TOOL_CANCELLED: this toolkit has been closed"]
 
 
 def test_a_handler_that_calls_its_own_toolkit_does_not_wait_for_itself(tmp_path: Path) -> None:

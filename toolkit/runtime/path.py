@@ -313,7 +313,7 @@ def cause_of(error: BaseException) -> BaseException | None:
     return error.__cause__ if isinstance(error, ToolkitError) else error
 
 
-def error_result(error: Exception, call_id: str, tool_name: str) -> ToolResult:
+def error_result(error: BaseException, call_id: str, tool_name: str) -> ToolResult:
     """A failed call as the model reads it: ``CODE: message``."""
     return ToolResult(call_id, tool_name, "error", str(as_toolkit_error(error, tool_name)))
 

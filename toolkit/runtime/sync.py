@@ -247,7 +247,12 @@ class Runner(View, Closeable):
         options = self._options
         signal, forget = CancelSignal.linked_to(options.signal)
         view = self._with(Options(options.deadline, signal, combine_listeners(options.notify, events.put)))
-        self._core.workers.submit(lambda: events.put(view.call(call)))
+
+        def tell_result(done: Future[ToolResult]) -> None:
+            error = done.exception()  # the toolkit was closed before there was a thread for the call
+            events.put(done.result() if error is None else path.error_result(error, call.id, call.name))
+
+        self._core.workers.submit(lambda: view.call(call)).add_done_callback(tell_result)
         try:
             while True:
                 event = events.get()

@@ -185,9 +185,9 @@ class Workers:
                 helpers.append(self.submit(work))
         work()
         for helper in helpers:
-            # One that never got a thread is not needed any more.
+            # One that never got a thread is not needed any more; nor is it if the pool was closed before that.
             if not helper.cancel():
-                helper.result()
+                helper.exception()
         return [results[index] for index in range(len(items))]
 
     def close(self) -> None:
