@@ -324,6 +324,22 @@ def test_a_generated_function_tool_gives_the_functions_own_value(door: Door) -> 
     assert type(door.tool("quote", lines=[])) is Quote
 
 
+def test_what_the_caller_changes_meanwhile_is_not_what_was_approved(make_door: MakeDoor) -> None:
+    @tool
+    def save(data: dict[str, Any]) -> str:
+        """Save an object."""
+        return json.dumps(data)
+
+    given = {"data": {"names": ["a"]}}
+
+    def approver(request: ApprovalRequest) -> Approve:
+        given["data"]["names"].append("b")
+        return Approve()
+
+    door = make_door(DynamicPolicy(tools={"save": "ask"}), packs=[save], approver=approver)
+    assert door.invoke("save", given).content == '{"names": ["a"]}'
+
+
 def test_an_approver_answers_with_the_functions_own_value(make_door: MakeDoor) -> None:
     from acme.functions import Quote
 

@@ -307,9 +307,10 @@ class Core:
         from toolkit.runtime.approvals import request_approval
 
         call.places = places
+        call.arguments = args.model_copy(deep=True)  # the caller may still hold what is nested in them
         call.request = request_approval(
             tool.name,
-            args,
+            call.arguments,
             preview,
             verdict.because,
             tool.preview_fs,
