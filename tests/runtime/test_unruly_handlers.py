@@ -224,6 +224,33 @@ def test_a_toolkit_that_is_dropped_gives_back_its_threads_and_descriptors(tmp_pa
     assert open_descriptors() <= descriptors
 
 
+@pytest.mark.parametrize("options", [{}, {"coerce": True}])
+def test_calls_that_fail_do_not_keep_a_dropped_toolkit_open(tmp_path: Path, options: dict[str, Any]) -> None:
+    toolkit: Any = create_agent_toolkit(ToolkitContext(tmp_path, SecurityPolicy(default="allow"), **options))
+    resources = toolkit._core.resources
+    gc.disable()  # it would find cycles, too late
+    try:
+        results = [toolkit.call(ToolCall("1", "fail", {"how": how})) for how in ("expected", "no such way")]
+        del toolkit
+        assert resources.is_closed
+    finally:
+        gc.enable()
+    assert [result.kind for result in results] == ["error", "error"]
+
+
+def test_invalid_calls_do_not_keep_a_dropped_async_toolkit_open(tmp_path: Path) -> None:
+    async def main() -> Any:
+        toolkit: Any = create_async_agent_toolkit(ToolkitContext(tmp_path, SecurityPolicy(default="allow")))
+        assert (await toolkit.call(ToolCall("1", "fail", {"how": "no such way"}))).kind == "error"
+        return toolkit._core.resources
+
+    gc.disable()
+    try:
+        assert asyncio.run(main()).is_closed
+    finally:
+        gc.enable()
+
+
 def test_an_async_call_all_keeps_its_threads_few(tmp_path: Path) -> None:
     at_once, most, lock = 0, 0, threading.Lock()
 

@@ -159,9 +159,12 @@ class AsyncRunner(View):
                     record.end_failed(ToolCancelled(why), call.arguments)
                 raise
             shown = path.as_toolkit_error(error, tool.name)
-            if record is not None:
-                record.end_failed(shown, call.arguments)
-            raise shown from path.cause_of(error)
+            try:
+                if record is not None:
+                    record.end_failed(shown, call.arguments)
+                raise shown from path.cause_of(error)
+            finally:
+                del shown  # its traceback has this frame: as a cycle, an unused toolkit would stay open
 
     async def _run_inline(self, call: PreparedCall, ctx: ToolContext, signal: CallSignal) -> object:
         """The value of the handler, which runs in the caller's task."""

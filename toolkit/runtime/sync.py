@@ -80,11 +80,14 @@ class Runner(View, Closeable):
                 ctx._release(error)
             interrupted = is_interruption(error)
             shown = ToolCancelled("interrupted") if interrupted else path.as_toolkit_error(error, tool.name)
-            if record is not None:
-                record.end_failed(shown, call.arguments)
-            if interrupted:
-                raise
-            raise shown from path.cause_of(error)
+            try:
+                if record is not None:
+                    record.end_failed(shown, call.arguments)
+                if interrupted:
+                    raise
+                raise shown from path.cause_of(error)
+            finally:
+                del shown  # its traceback has this frame: as a cycle, an unused toolkit would stay open
 
     def _run_inline(self, call: PreparedCall, ctx: ToolContext, signal: CallSignal) -> object:
         """The value of the handler, which runs in the caller's thread."""

@@ -259,11 +259,14 @@ class Core:
         except BaseException as error:
             # An OSError: for example no descriptor is left to import what the call needs.
             failed = path.as_toolkit_error(error, name) if isinstance(error, OSError) else error
-            if call.record is not None:
-                call.record.end_failed(failed, arguments)
-            if failed is error:
-                raise
-            raise failed from error
+            try:
+                if call.record is not None:
+                    call.record.end_failed(failed, arguments)
+                if failed is error:
+                    raise
+                raise failed from error
+            finally:
+                del failed  # its traceback has this frame: as a cycle, an unused toolkit would stay open
         return call
 
     def settle(self, call: PreparedCall, answer: Answer | None, ctx: ToolContext) -> Respond | None:
@@ -394,7 +397,7 @@ class Core:
             preview_fs=fs,
             consent=consent,
             output_check=self.context.output_check,
-            input_schema=(lambda: self.catalog.input_schema(name)) if self.context.coerce else None,
+            input_schema=partial(self.catalog.input_schema, name) if self.context.coerce else None,
             # Ours do, but what an application puts in the place of a store may wait for anything.
             looks_at_signal=parts is not None and not self.context.overrides and is_own_sync_handler(parts.run),
             turns=self.turns if self.turns.concern(name) else None,
