@@ -116,13 +116,15 @@ def _is_left_out(item: pytest.Item, in_best_tier: set[str]) -> bool:
     if item.get_closest_marker("whole") or _is_other_twin(item):
         return True
     tier, sample = _tier(item), item.get_closest_marker("sample")
+    if tier and item.get_closest_marker("every_tier"):
+        return False
     if _is_best(tier) and not (sample and sample.kwargs.get("of_each_tier")):
         return False
     if sample is not None:
         row = item.name.partition("[")[2].replace(tier, "")
         every: int = sample.kwargs.get("every", 4)
         return zlib.crc32(row.encode()) % every != 0
-    return bool(tier) and _test(item) in in_best_tier and not item.get_closest_marker("every_tier")
+    return bool(tier) and _test(item) in in_best_tier
 
 
 MOST_ROWS = 16
@@ -135,11 +137,23 @@ def _beyond_sample(items: Iterable[pytest.Item]) -> set[pytest.Item]:
     for item in items:
         if not _is_best(_tier(item)) and item.get_closest_marker("every_row") is None:
             tables[_test(item)].append(item)
-    return {
-        item
-        for rows in tables.values()
-        for item in sorted(rows, key=lambda row: zlib.crc32(row.name.encode()))[MOST_ROWS:]
-    }
+    left_out = set[pytest.Item]()
+    for rows in tables.values():
+        rows.sort(key=lambda row: zlib.crc32(row.name.encode()))
+        seen = set[object]().union(*map(_named_values, rows[:MOST_ROWS]))
+        for row in rows[MOST_ROWS:]:
+            if _named_values(row) <= seen:
+                left_out.add(row)
+            seen |= _named_values(row)
+    return left_out
+
+
+def _named_values(item: pytest.Item) -> set[object]:
+    """Which values of the parameters that ``each`` names this row has: ``make test`` runs a row with each of them."""
+    mark = item.get_closest_marker("each")
+    if mark is None or not isinstance(item, pytest.Function):
+        return set()
+    return {(name, id(item.callspec.params[name])) for name in mark.args}  # rows share their objects
 
 
 def _is_other_twin(item: pytest.Item) -> bool:

@@ -366,6 +366,7 @@ ESCAPING: dict[str, Callable[[str], str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.each("path", "what")
 @pytest.mark.parametrize("path", ESCAPES)
 @pytest.mark.parametrize("what", ESCAPING)
 def test_no_path_of_a_patch_leaves_the_workspace(tmp_path: Path, ws: Path, what: str, path: str) -> None:
@@ -516,6 +517,7 @@ def test_54_a_limit_in_the_middle_of_a_write_keeps_every_original(ws: Path) -> N
     assert files_in(ws) == {**before, "a": b"changed\n"}
 
 
+@pytest.mark.each("path", "what")
 @pytest.mark.parametrize(
     "path",
     [

@@ -60,6 +60,7 @@ def toolkit_over(root: Path, *rules: Rule) -> Toolkit:
     return create_agent_toolkit(ToolkitContext(root, SecurityPolicy(default="allow", rules=list(rules))))
 
 
+@pytest.mark.each("act", "way")
 @pytest.mark.parametrize("way", WAYS_IN)
 @pytest.mark.parametrize("act", BY_PATH)
 def test_no_tool_gets_at_it(tmp_path: Path, act: str, way: str) -> None:

@@ -461,7 +461,7 @@ def work(action: Callable[[], object]) -> int:
     return count
 
 
-@pytest.mark.sample
+@pytest.mark.each("case")
 @pytest.mark.parametrize("write", [to_markdown, to_html])
 @pytest.mark.parametrize("case", HOSTILE)
 @pytest.mark.slow

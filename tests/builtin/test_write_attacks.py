@@ -101,6 +101,7 @@ ESCAPES = [
 ]
 
 
+@pytest.mark.each("act", "path")
 @pytest.mark.parametrize("act", ACTS)
 @pytest.mark.parametrize(("number", "path"), ESCAPES)
 def test_nothing_outside_is_touched(base: Path, toolkit: Toolkit, act: Act, number: int, path: str) -> None:
@@ -157,6 +158,7 @@ PROTECTED = [
 ]
 
 
+@pytest.mark.each("act", "path")
 @pytest.mark.parametrize("act", ACTS)
 @pytest.mark.parametrize(("number", "path"), PROTECTED)
 def test_what_git_keeps_is_not_changed(base: Path, toolkit: Toolkit, act: Act, number: int, path: str) -> None:

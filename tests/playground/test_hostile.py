@@ -63,6 +63,7 @@ def test_without_the_token_there_is_nothing(open_house: RunningPlayground, path:
         assert client.get(path).status_code == 401
 
 
+@pytest.mark.each("path", "headers")
 @pytest.mark.parametrize("path", ["/", "/main.js", *ADDRESSES])
 @pytest.mark.parametrize(
     ("headers", "status"),
@@ -122,6 +123,7 @@ BODIES: dict[str, tuple[bytes, str, int]] = {
 }
 
 
+@pytest.mark.each("path", "case")
 @pytest.mark.parametrize("path", ["/api/explain", "/api/calls"])
 @pytest.mark.parametrize("case", BODIES)
 @pytest.mark.parametrize("chunked", [False, True])

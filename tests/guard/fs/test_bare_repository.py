@@ -221,6 +221,7 @@ def contents(root: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() if path.is_file() else b"" for path in sorted(root.rglob("*"))}
 
 
+@pytest.mark.each("change")
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("git", MODES)
 def test_a_repository_that_exists_is_not_changed(root: Path, bare: Path, change: str, git: GitMode) -> None:

@@ -68,6 +68,7 @@ SPELLINGS = [
 ]
 
 
+@pytest.mark.each("text", "act")
 @pytest.mark.parametrize("act", [*READS.values(), *CHANGES.values()], ids=[*READS, *CHANGES])
 @pytest.mark.parametrize("text", SPELLINGS)
 def test_what_needs_approval_is_neither_read_nor_changed(fs: SandboxFS, root: Path, text: str, act: Act) -> None:
@@ -79,6 +80,7 @@ def test_what_needs_approval_is_neither_read_nor_changed(fs: SandboxFS, root: Pa
     assert snapshot(root) == before
 
 
+@pytest.mark.each("text", "act")
 @pytest.mark.parametrize("act", [*READS.values(), *CHANGES.values()], ids=[*READS, *CHANGES])
 @pytest.mark.parametrize("text", ["plain.txt", "docs/../plain.txt", "link", "secrets/key", "docs/../new"])
 def test_what_no_allow_rule_covers_is_neither_read_nor_changed(fs: SandboxFS, root: Path, text: str, act: Act) -> None:
@@ -183,6 +185,7 @@ WRITES = [
 ]
 
 
+@pytest.mark.each("text", "change")
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("text", WRITES)
 def test_rules_for_writes_hold_for_every_change(fs: SandboxFS, root: Path, text: str, change: str) -> None:

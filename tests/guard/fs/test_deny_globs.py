@@ -86,6 +86,7 @@ NOT_COVERED = [
 ]
 
 
+@pytest.mark.every_row
 @pytest.mark.parametrize(("glob", "path"), COVERED)
 @pytest.mark.slow
 def test_a_pattern_covers_what_it_matches_and_all_below(glob: str, path: str) -> None:

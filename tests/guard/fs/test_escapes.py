@@ -58,6 +58,7 @@ def outcome(operation: str, fs: SandboxFS, text: str) -> tuple[str, str]:
         return error.code, error.message
 
 
+@pytest.mark.every_row
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize("row", ROWS, ids=name_of)
 def test_every_operation_answers_as_the_table_says(row: Row, operation: str, fs: SandboxFS, base: Path) -> None:

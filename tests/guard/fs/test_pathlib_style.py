@@ -53,6 +53,7 @@ def outcome(action: Callable[[], object]) -> str:
         return error.code
 
 
+@pytest.mark.each("row")
 @pytest.mark.parametrize("row", ROWS, ids=name_of)
 def test_every_method_answers_as_the_table_of_paths_says(row: Row, base: Path, resolver: ResolverName) -> None:
     text = row.text.format(base=base)

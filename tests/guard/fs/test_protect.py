@@ -89,7 +89,7 @@ def snapshot(root: Path) -> dict[str, str]:
 # Protected names
 
 
-@pytest.mark.sample
+@pytest.mark.each("text", "change")
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize(
     "text",
@@ -206,7 +206,7 @@ def test_a_link_made_later_does_not_help(fs: SandboxFS, root: Path) -> None:
 DENY = [".env", "keys/**", "/plain.txt"]
 
 
-@pytest.mark.sample
+@pytest.mark.each("text", "act")
 @pytest.mark.parametrize("act", [*READS.values(), *CHANGES.values()], ids=[*READS, *CHANGES])
 @pytest.mark.parametrize(
     "text",
@@ -235,6 +235,7 @@ def test_what_is_denied_is_neither_read_nor_changed(fs: SandboxFS, root: Path, t
     assert snapshot(root) == before
 
 
+@pytest.mark.each("act")
 @pytest.mark.parametrize("act", [*READS.values(), CHANGES["write"], CHANGES["create"]], ids=[*READS, "write", "create"])
 def test_a_link_of_another_name_does_not_lead_to_what_is_denied(fs: SandboxFS, root: Path, act: Act) -> None:
     (root / "second").symlink_to("harmless-name")

@@ -72,6 +72,7 @@ SPELLINGS = [
 ]
 
 
+@pytest.mark.each("text", "change")
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("text", SPELLINGS)
 def test_nothing_at_or_below_is_changed(fs: SandboxFS, root: Path, text: str, change: str) -> None:
@@ -97,6 +98,7 @@ def test_a_link_of_another_name_is_not_written_through(fs: SandboxFS, unguarded:
     assert (root / "envs/v1/pyvenv.cfg").read_text() == "evil"
 
 
+@pytest.mark.every_row
 @pytest.mark.parametrize(
     ("old", "new"),
     [

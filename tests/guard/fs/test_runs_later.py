@@ -17,6 +17,7 @@ def is_covered(path: str) -> bool:
     return Globs(RUNS_LATER).cover(Forms([fold_all(path.split("/"))], []))
 
 
+@pytest.mark.every_row
 @pytest.mark.parametrize(
     "path",
     [

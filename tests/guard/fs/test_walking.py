@@ -119,6 +119,7 @@ STEPS: list[Callable[[SandboxDir, str], object]] = [
 ]
 
 
+@pytest.mark.each("step", "name")
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("name", ["..", ".", "", "../ws", "/etc", "sub/x", "file\0"])
 def test_a_name_is_exactly_one(folder: SandboxDir, step: Callable[[SandboxDir, str], object], name: str) -> None:

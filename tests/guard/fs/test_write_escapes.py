@@ -142,7 +142,7 @@ def base(memory: Path) -> Path:
     return memory
 
 
-@pytest.mark.sample
+@pytest.mark.each("row", "operation")
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize("row", ROWS, ids=name_of)
 @pytest.mark.slow

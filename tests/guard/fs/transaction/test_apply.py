@@ -259,6 +259,7 @@ def everything_below(base: Path) -> dict[str, tuple[int, int]]:
     return {path: (info.st_ino, info.st_mtime_ns) for path, info in infos.items()}
 
 
+@pytest.mark.each("row")
 @pytest.mark.parametrize("row", [row for row in ROWS if row.open_file == "SANDBOX_VIOLATION"], ids=name_of)
 def test_one_escape_among_good_changes_leaves_all_undone(base: Path, row: Row, resolver: ResolverName) -> None:
     before = everything_below(base)
@@ -276,6 +277,7 @@ def test_one_escape_among_good_changes_leaves_all_undone(base: Path, row: Row, r
 # What ends it in its middle
 
 
+@pytest.mark.each("allowed")
 @pytest.mark.parametrize("allowed", range(12))
 def test_a_cancelled_transaction_leaves_all_as_it_was(fs: SandboxFS, root: Path, allowed: int) -> None:
     changes = mixed(fs)
@@ -425,6 +427,7 @@ def test_no_room_for_the_journal_changes_nothing(root: Path) -> None:
 # Others at work on the same files
 
 
+@pytest.mark.each("name", "late")
 @pytest.mark.parametrize("has_renameat2", [True, False])
 @pytest.mark.parametrize("name", ["src/main.py", "src/old.py", "moved.txt", "top.txt"])
 @pytest.mark.parametrize("late", ["after it was read", "after all was prepared", "in the last instant"])
