@@ -412,6 +412,7 @@ REFUSED = [
 ]  # fmt: skip
 
 
+@pytest.mark.every_row
 @pytest.mark.parametrize(("number", "url", "code"), REFUSED, ids=lambda value: ascii(value))
 @pytest.mark.slow
 def test_115_to_130_refused_before_anybody_is_asked(

@@ -216,7 +216,7 @@ def project(tmp_path: Path) -> Project:
     return Project(tmp_path, [hostile_tool(), tool("beta")])
 
 
-@pytest.mark.sample
+@pytest.mark.every_row
 @pytest.mark.slow
 @pytest.mark.parametrize("row", ROWS)
 def test_what_is_printed_is_shown(project: Project, row: str) -> None:

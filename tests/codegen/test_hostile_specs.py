@@ -138,6 +138,7 @@ DEFINITIONS = {
 }
 
 
+@pytest.mark.every_row
 @pytest.mark.parametrize("what", REFUSED)
 def test_refused_with_a_sentence_at_its_place(what: str) -> None:
     schema, words = REFUSED[what]
@@ -275,6 +276,7 @@ UNSAFE = {
 }
 
 
+@pytest.mark.every_row
 @pytest.mark.parametrize("what", UNSAFE)
 def test_the_gate_behind_the_generator_stops(what: str) -> None:
     with pytest.raises(GenerationError, match=r"^spec\.yaml: the generated module "):

@@ -63,6 +63,7 @@ def as_docstring(text: str) -> str:
     return inspect.cleandoc("\n".join(line.rstrip() for line in text.strip().split("\n")))
 
 
+@pytest.mark.every_row
 @pytest.mark.parametrize("text", TEXTS, ids=ascii)
 def test_a_docstring_says_what_the_text_says(text: str) -> None:
     assert found_in(docstring(text, "    ")) == as_docstring(text)

@@ -251,6 +251,7 @@ def digest(item: ImportSettings, root: str = "/a", url: str = "") -> str:
     return effect.digest
 
 
+@pytest.mark.every_row
 @pytest.mark.parametrize("change", ASKS_AGAIN)
 def test_a_change_that_asks_again(change: str) -> None:
     before, after = ASKS_AGAIN[change]
@@ -270,6 +271,7 @@ def test_a_change_that_does_not(change: str) -> None:
     assert digest(SERVER) == digest(ASKS_NOT[change])
 
 
+@pytest.mark.every_row
 @pytest.mark.parametrize("change", ASKS_AGAIN)
 def test_the_question_shows_what_changed(change: str) -> None:
     """Except what may be secret, and what is behind a very long text; then it says so."""

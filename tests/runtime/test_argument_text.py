@@ -32,7 +32,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.sample
+@pytest.mark.each("what")
 @pytest.mark.parametrize("what", REFUSED)
 def test_text_is_refused_that(door: Door, what: str) -> None:
     text, words = REFUSED[what]
@@ -60,7 +60,7 @@ class Lying(dict[str, Any]):
         return [("a", 1), ("b", 2)]
 
 
-@pytest.mark.sample
+@pytest.mark.each("arguments")
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -201,6 +201,7 @@ def test_what_is_not_json_has_no_digest_and_changes_no_call(
     ]
 
 
+@pytest.mark.every_row
 @pytest.mark.parametrize(
     ("schema", "value", "expected"),
     [

@@ -267,7 +267,6 @@ WRONG = {
 }
 
 
-@pytest.mark.sample
 @pytest.mark.parametrize("row", WRONG)
 def test_a_wrong_set_up_stops_before_anything_is_served(tmp_path: Path, folder: Path, row: str) -> None:
     options, says = WRONG[row]

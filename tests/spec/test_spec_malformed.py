@@ -86,6 +86,7 @@ KEYS: list[tuple[str, dict[str, object], str]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.every_row
 @pytest.mark.parametrize(("keys", "problem"), [row[1:] for row in KEYS], ids=[row[0] for row in KEYS])
 def test_refuses_a_key(keys: dict[str, object], problem: str) -> None:
     spec = {key: value for key, value in {**GOOD, **keys}.items() if value is not ...}
@@ -121,6 +122,7 @@ JSON: list[tuple[str, str, str]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.every_row
 @pytest.mark.parametrize(("text", "problem"), [row[1:] for row in JSON], ids=[row[0] for row in JSON])
 def test_refuses_json(text: str, problem: str) -> None:
     assert problems_of(text, "t.json") == (problem,)
@@ -160,6 +162,7 @@ YAML: list[tuple[str, str, str]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.each("text")
 @pytest.mark.parametrize(("text", "problem"), [row[1:] for row in YAML], ids=[row[0] for row in YAML])
 @pytest.mark.slow
 def test_refuses_yaml(text: str, problem: str, scanner: str) -> None:

@@ -53,6 +53,7 @@ def permits(text: str, *allowed: str) -> bool:
     return AddressRules(allowed).permits(address)
 
 
+@pytest.mark.every_row
 @pytest.mark.parametrize(("number", "text"), [(number, text) for number, texts in REFUSED.items() for text in texts])
 def test_not_public(number: int, text: str) -> None:
     assert not permits(text)

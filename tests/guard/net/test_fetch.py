@@ -165,6 +165,7 @@ def ids(row: Row) -> str:
     return f"{row.number}-{row.url!a}"
 
 
+@pytest.mark.every_row
 @pytest.mark.parametrize("row", ROWS, ids=ids)
 @pytest.mark.slow
 def test_115_to_124_refused_without_a_connection(lab: Lab, row: Row) -> None:

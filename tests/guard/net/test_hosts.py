@@ -76,12 +76,14 @@ def test_accepted(text: str, canonical: str) -> None:
     assert Url.parse(canonical) == url
 
 
+@pytest.mark.every_row
 @pytest.mark.parametrize("text", MALFORMED, ids=ascii)
 def test_malformed(text: object) -> None:
     with pytest.raises(InvalidArguments):
         Url.parse(text)
 
 
+@pytest.mark.every_row
 @pytest.mark.parametrize("text", FORBIDDEN, ids=ascii)
 def test_forbidden(text: str) -> None:
     with pytest.raises(SandboxViolation) as caught:

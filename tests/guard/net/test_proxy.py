@@ -118,6 +118,7 @@ def title(row: Attack) -> str:
     return row.name
 
 
+@pytest.mark.every_row
 @pytest.mark.parametrize("row", ATTACKS, ids=title)
 def test_nothing_inside_is_reached(row: Attack, port: int, good: Origin, inside: Origin) -> None:
     answer = ask(port, row.bytes(good, inside))
@@ -158,6 +159,7 @@ HIDDEN = [
 ]  # fmt: skip
 
 
+@pytest.mark.every_row
 @pytest.mark.parametrize("row", HIDDEN, ids=title)
 def test_a_server_reads_exactly_the_request_that_was_judged(
     row: Attack, port: int, good: Origin, inside: Origin
@@ -220,6 +222,7 @@ BAD = [
 ]
 
 
+@pytest.mark.every_row
 @pytest.mark.parametrize(("text", "expected"), BAD, ids=[text[:40].encode().hex() or "empty" for text, _ in BAD])
 def test_what_is_not_a_request_is_refused_in_words(port: int, good: Origin, text: str, expected: int) -> None:
     answer = ask(port, f"{text}\r\n\r\n".encode("latin-1"))

@@ -162,6 +162,7 @@ def name(row: object) -> str:
     return row if isinstance(row, str) else " ".join(map(str, row)) if isinstance(row, list) else ""
 
 
+@pytest.mark.every_row
 @pytest.mark.parametrize(("rule", "command"), ESCAPES, ids=name)
 def test_options_that_write_or_run_are_not_covered(rule: str, command: str | list[str]) -> None:
     assert judge(rule, command).decision == "deny"
@@ -332,6 +333,7 @@ OTHER_ESCAPES: list[tuple[str, str | list[str]]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.every_row
 @pytest.mark.parametrize(("rule", "command"), OTHER_ESCAPES, ids=name)
 def test_other_options_that_write_or_run_are_not_covered(rule: str, command: str | list[str]) -> None:
     assert judge(rule, command).decision == "deny"
@@ -418,6 +420,7 @@ def test_only_harmless_programs_are_covered_elsewhere(
     assert judge(rule, command, cwd).decision == ("allow" if covered else "deny")
 
 
+@pytest.mark.every_row
 @pytest.mark.parametrize(
     ("variable", "covered"),
     [

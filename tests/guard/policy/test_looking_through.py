@@ -372,6 +372,7 @@ def name(command: str | list[str]) -> str:
     return command if isinstance(command, str) else " ".join(command)
 
 
+@pytest.mark.every_row
 @pytest.mark.parametrize("command", ATTACKS, ids=name)
 def test_a_wrapped_command_is_denied_and_asked_for(command: str | list[str]) -> None:
     assert judge(command, Rule("deny", command="touch")) == "deny"
@@ -465,6 +466,7 @@ SAME_COMMAND: list[tuple[str, str, bool]] = [
 ]
 
 
+@pytest.mark.every_row
 @pytest.mark.parametrize(("rule", "text", "matches"), SAME_COMMAND)
 def test_other_spellings_of_a_command_of_several_words(rule: str, text: str, matches: bool) -> None:
     assert judge(text, Rule("deny", command=rule)) == ("deny" if matches else "allow")

@@ -22,6 +22,7 @@ def policy_for_x(default: Decision, tools: dict[str, Decision], rules: list[Rule
     return policy
 
 
+@pytest.mark.every_row
 @pytest.mark.parametrize(
     ("default", "tools", "rules", "decision"),
     [

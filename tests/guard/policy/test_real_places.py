@@ -142,6 +142,7 @@ def name_of(value: object) -> str:
     return str(value)
 
 
+@pytest.mark.every_row
 @pytest.mark.parametrize(("real", "call"), ASKED, ids=name_of)
 def test_every_spelling_is_asked_about(root: Path, real: str, call: Call) -> None:
     before = snapshot(root)
@@ -160,6 +161,7 @@ def test_every_spelling_is_asked_about(root: Path, real: str, call: Call) -> Non
     assert list(request.real_paths.values()) == ([real] if real else [])
 
 
+@pytest.mark.each("call")
 @pytest.mark.parametrize(("real", "call"), ASKED, ids=name_of)
 def test_nobody_is_asked_about_what_a_deny_rule_covers(root: Path, real: str, call: Call) -> None:
     """Not even where the policy asks about everything else."""
@@ -328,6 +330,7 @@ OUT: list[Call] = [
 ]
 
 
+@pytest.mark.every_row
 @pytest.mark.parametrize("call", OUT, ids=name_of)
 def test_an_allow_rule_covers_real_places_only(root: Path, call: Call) -> None:
     before = snapshot(root)

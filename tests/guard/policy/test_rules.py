@@ -55,6 +55,7 @@ NOT_COVERED = {
 }  # fmt: skip
 
 
+@pytest.mark.every_row
 @pytest.mark.parametrize(("row", "text"), [(row, text) for row, texts in NOT_COVERED.items() for text in texts])
 def test_text_no_allow_rule_covers(row: int, text: str) -> None:
     # With every git command allowed, its dangerous options still are not.

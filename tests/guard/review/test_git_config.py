@@ -78,6 +78,7 @@ def test_harmless(text: bytes) -> None:
     assert risky_settings(text) == []
 
 
+@pytest.mark.every_row
 @pytest.mark.parametrize(("text", "name"), RISKY, ids=[name.decode() for _, name in RISKY])
 def test_risky(text: bytes, name: bytes) -> None:
     assert [setting.name for setting in risky_settings(HARMLESS[0] + text + HARMLESS[1])] == [name]
