@@ -62,8 +62,12 @@ REFUSED = {
 }
 
 
-@pytest.mark.sample
-@pytest.mark.parametrize("habit", REFUSED)
+IN_EVERY_RUN = {"long line", "fails telling", "forges", "asks without listening"}
+
+
+@pytest.mark.parametrize(
+    "habit", [pytest.param(habit, marks=[] if habit in IN_EVERY_RUN else [pytest.mark.whole]) for habit in REFUSED]
+)
 def test_what_cannot_be_is_an_error_in_words(make_sync: Doors, habit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOKEN", "s3cret-t0ken")
     reason, words = REFUSED[habit]

@@ -28,8 +28,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.sample
-@pytest.mark.parametrize("tool", ["odd", "odd_text"])
+@pytest.mark.parametrize("tool", ["odd", pytest.param("odd_text", marks=pytest.mark.sample)])
 @pytest.mark.parametrize("written", REFUSED, ids=lambda written: written[:20])
 def test_what_is_not_json_is_refused_by_name_and_place(make_sync: Doors, written: str, tool: str) -> None:
     reason, words = REFUSED[written]

@@ -43,6 +43,8 @@ ATTACKS: dict[str, list[tuple[str, dict[str, Any]]]] = {
         ("apply_patch", {"patch": "*** Begin Patch\n*** Add File: " + WRITTEN + "\n+import os; open({marker!r}, 'w')\n*** End Patch\n"})
     ],
 }  # fmt: skip
+LIKE_ANOTHER = {"a command writes a package sitecustomize", "patch in a .pth file"}
+"""The guard stops these by the same check as another row, with a module or by another tool."""
 
 
 def fill(value: Any, facts: dict[str, str]) -> Any:
@@ -77,9 +79,10 @@ def start(python: str, workspace: Path, *arguments: str) -> subprocess.Completed
     )
 
 
-@pytest.mark.sample
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ATTACKS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.whole] if name in LIKE_ANOTHER else []) for name in ATTACKS]
+)
 def test_no_tool_chooses_what_the_next_start_runs(tmp_path: Path, name: str) -> None:
     workspace, python, facts, marker = prepare(tmp_path)
 

@@ -22,6 +22,7 @@ SPELLINGS = {
     "through a link and its parent": ("{base}/out/link/..", OUTSIDE),
     "relative": ("../ws", INSIDE),
     "relative, with a slash at the end": ("./", INSIDE),
+    "empty, as for python -c": ("", INSIDE),
 }
 PLANT_AND_USE = f"""
 toolkit.invoke("write_file", {{"path": "wave.py", "content": {mark("wave")!r}}})
@@ -32,9 +33,8 @@ print(toolkit.invoke("later", {{"query": "abc"}}).content.total)
 """
 
 
-@pytest.mark.sample
 @pytest.mark.parametrize("spelling", SPELLINGS)
-@pytest.mark.parametrize("control", [False, True])
+@pytest.mark.parametrize("control", [False, pytest.param(True, marks=pytest.mark.sample(every=8))])
 def test_the_workspace_is_recognised_however_it_is_spelled_on_the_path(
     tmp_path: Path, project: Path, spelling: str, control: bool
 ) -> None:

@@ -68,7 +68,7 @@ def test_what_a_program_leaves_behind_ends_with_it(each_world: World, code: str)
         assert each_world.run(code).value == 1
 
 
-@pytest.mark.sample
+@pytest.mark.every_row
 @pytest.mark.parametrize(
     "code",
     [
