@@ -294,15 +294,21 @@ guard.shell(sys.argv[3], timeout=None)
 """
 
 
+KILLED = {
+    ("84-daemon", "caller"): (),
+    ("84-daemon", "fork server"): (pytest.mark.every_tier,),
+    ("86-many", "caller"): (),
+    ("86-many", "fork server"): (),
+}
+
+
 @pytest.mark.sample(every=8)
-@pytest.mark.parametrize("victim", ["caller", "fork server"])
 @pytest.mark.parametrize(
-    "form",
+    ("form", "victim"),
     [
-        pytest.param("83-background", marks=pytest.mark.whole),
-        pytest.param("84-setsid", marks=pytest.mark.whole),
-        "84-daemon",
-        "86-many",
+        pytest.param(form, victim, id=f"{form}-{victim}", marks=KILLED.get((form, victim), (pytest.mark.whole,)))
+        for form in ("83-background", "84-setsid", "84-daemon", "86-many")
+        for victim in ("caller", "fork server")
     ],
 )
 def test_nothing_survives_when_the_caller_or_the_fork_server_is_killed(
@@ -330,6 +336,7 @@ def zombie(pid: int) -> bool:
         return True
 
 
+@pytest.mark.every_tier
 def test_nothing_survives_the_supervisor_either(workspace: Path, way: Way) -> None:
     """In the reduced tier the fork server finds what is left; killed both at once, they would be the documented gap."""
     with guard_in(way, workspace) as guard:

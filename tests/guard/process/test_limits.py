@@ -303,17 +303,20 @@ print(json.dumps(ended))
 """
 
 
-@pytest.mark.whole
+HARD_FOR_OTHERS = {"memory a process that hides", "processes children", "disk a process that hides"}
+"""``make test`` tries these only: root may look into a process that hides, and may exceed the kernel's limit on processes."""
+
+
 @nobody.only_root
 @pytest.mark.parametrize(
     ("sandbox", "carrier"),
     [
         ("full", "own"),
-        ("full", "bubblewrap"),
-        ("reduced", "auto"),
+        pytest.param("full", "bubblewrap", marks=pytest.mark.whole),
+        pytest.param("reduced", "auto", marks=pytest.mark.whole),
     ],
 )
-def test_the_limits_as_another_user(sandbox: str, carrier: str) -> None:
+def test_the_limits_as_another_user(sandbox: str, carrier: str, everything: bool) -> None:
     """What a process may learn about others depends on its user: root may read more of /proc."""
     if carrier == "bubblewrap":
         needs("bubblewrap")
@@ -323,6 +326,9 @@ def test_the_limits_as_another_user(sandbox: str, carrier: str) -> None:
         if row.ways == SANDBOXED or (sandbox == "full" and row.ways == FULL)
     }
     neighbours = {row.name: dataclasses.replace(row, code=f"{NEIGHBOUR_ACTS}\n{row.code}") for row in NEIGHBOURS}
+    if not everything:
+        rows = {name: row for name, row in rows.items() if name in HARD_FOR_OTHERS}
+        neighbours = {}
     programs = {
         name: (program(row.code)[2], dataclasses.asdict(only(row.limit))) for name, row in (rows | neighbours).items()
     }
