@@ -15,6 +15,7 @@ from tests.builtin.snapshots import Snapshots
 from tests.builtin.workspace import as_somebody_else, make, make_socket, toolkit_for
 from tests.examples import tries
 from toolkit import InvalidArguments, Rule, SandboxViolation, ToolFailed, ToolkitError
+from toolkit.builtin.search import glob, walk
 from toolkit.generated import GlobArgs, SecurityPolicy, Toolkit, ToolkitContext, create_agent_toolkit
 
 # What comes back
@@ -363,6 +364,23 @@ def test_text_says_what_the_policy_denies(tmp_path: Path, snapshots: Snapshots) 
         snapshots.check("glob/denied", toolkit.invoke("glob", {"pattern": "*"}).text(), budget=100)
         snapshots.check("list/denied", toolkit.invoke("list", {}).text(), budget=150)
         snapshots.check("tree/denied", toolkit.invoke("tree", {}).text(), budget=150)
+
+
+def test_a_walk_ends_after_too_many_entries_and_says_so(
+    tmp_path: Path, toolkit: Toolkit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a lower limit: a million files take long to make."""
+    assert walk.MAX_ENTRIES == 1_000_000
+    for module in (walk, glob):
+        monkeypatch.setattr(module, "MAX_ENTRIES", 50)
+    for number in range(60):
+        (tmp_path / "many").mkdir(exist_ok=True)
+        (tmp_path / "many" / f"file{number}").touch()
+    (tmp_path / "many/below").mkdir()
+    (tmp_path / "many/below/file").touch()
+    message = toolkit.invoke("glob", {"pattern": "**/below/*"})
+    assert (message.content.paths, message.content.truncated) == ([], True)
+    assert "the search stopped after 50 entries" in message.text()
 
 
 @pytest.mark.whole

@@ -90,6 +90,14 @@ def test_a_person_sees_what_would_really_happen(server: Running, workspace: Path
     assert "Command: git push --force 'a b'" in second and "In the folder: ." in second
 
 
+def test_a_person_reads_that_something_is_not_shown(server: Running, workspace: Path, era: Any) -> None:
+    person = Person("decline")
+    lines = "".join(f"line {number}\n" for number in range(10_000))
+    call(server, person, era, ("write_file", {"path": "b.txt", "content": lines}))
+    (shown,) = person.shown
+    assert "line 9999" not in shown and shown.endswith(" more characters are not shown]"), shown[-200:]
+
+
 @pytest.mark.parametrize(
     ("person", "says"),
     [

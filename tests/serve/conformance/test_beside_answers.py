@@ -55,6 +55,27 @@ def test_what_a_handler_logs_reaches_the_client_at_every_level(url: str) -> None
     assert asyncio.run(call()) == [("info", "test_tool_with_logging", text) for text in texts]
 
 
+def test_what_the_toolkit_itself_logs_stays_with_the_server(url: str) -> None:
+    async def call() -> tuple[str, list[str | None]]:
+        loggers: list[str | None] = []
+        is_last = asyncio.Event()
+
+        async def note(params: types.LoggingMessageNotificationParams) -> None:
+            loggers.append(params.logger)
+            if params.data == "Tool execution completed":
+                is_last.set()
+
+        async with asyncio.timeout(SECONDS), Client(url, mode="legacy", logging_callback=note) as client:
+            result = await client.call_tool("test_unexpected_error", {})
+            await client.call_tool("test_tool_with_logging", {})
+            await is_last.wait()
+        return str(result.content), loggers
+
+    text, loggers = asyncio.run(call())
+    assert "INTERNAL" in text and "/a/place" not in text
+    assert loggers == ["test_tool_with_logging"] * 3
+
+
 def test_a_message_that_cannot_be_formatted_does_not_fail_its_tool(url: str) -> None:
     async def call() -> types.CallToolResult:
         async with asyncio.timeout(SECONDS), Client(url, mode="legacy") as client:

@@ -58,6 +58,12 @@ def test_error_handling() -> str:
 
 
 @tool
+def test_unexpected_error() -> str:
+    """Fail in a way that the toolkit logs."""
+    raise RuntimeError("/a/place/of/this/machine")
+
+
+@tool
 def test_tool_with_logging(ctx: ToolContext) -> str:
     """Log three messages."""
     for text in ("Tool execution started", "Tool processing data", "Tool execution completed"):
