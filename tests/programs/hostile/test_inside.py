@@ -58,6 +58,10 @@ ROWS = [
 ]  # fmt: skip
 
 
+def test_a_row_that_is_left_out_is_like_one_that_is_not() -> None:
+    assert {row.like for row in ROWS} <= {row.name for row in ROWS if not row.like} | {""}
+
+
 @pytest.mark.every_row
 @pytest.mark.parametrize(
     "row",
