@@ -80,7 +80,17 @@ def test_a_child_runs_commands_of_its_own_and_ends_none_of_the_parent(tmp_path: 
     needs(way)
     (tmp_path / "ws").mkdir()
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(tmp_path / "ws"), str(tmp_path / "state"), *CHOICES[way]],
+        # From 3.12 on, Python warns of a fork beside threads, which is what is tried here.
+        [
+            sys.executable,
+            "-W",
+            "ignore::DeprecationWarning",
+            "-c",
+            PROGRAM,
+            str(tmp_path / "ws"),
+            str(tmp_path / "state"),
+            *CHOICES[way],
+        ],
         cwd=REPOSITORY,
         capture_output=True,
         text=True,
