@@ -17,12 +17,12 @@ def untold(receipt: StrictReceipt, schema: dict[str, Any], value: Any) -> list[s
     """What is wrong with a decoded answer although the receipt does not say that the provider no longer enforces it."""
     told = {(note.pointer, note.keyword) for note in receipt.notes if note.effect in ("moved", "loosened")}
     errors = Draft202012Validator(schema).iter_errors(value)
-    return [f"{_place(schema, error)}: {error.message[:200]}" for error in errors if not _is_told(error, schema, told)]
+    return [f"{_places(schema, error)}: {error.message[:200]}" for error in errors if not _is_told(error, schema, told)]
 
 
 def _is_told(error: ValidationError, schema: dict[str, Any], told: set[tuple[str, str]]) -> bool:
-    pointer, keyword = _place(schema, error)
-    if any(word == keyword and _related(pointer, place) for place, word in told):
+    pointers, keyword = _places(schema, error)
+    if any(word == keyword and _related(pointer, place) for place, word in told for pointer in pointers):
         return True
     branches: dict[Any, list[ValidationError]] = {}
     for inner in error.context or ():
@@ -37,21 +37,24 @@ def _related(one: str, other: str) -> bool:
     return one == other or one.startswith(f"{other}/") or other.startswith(f"{one}/")
 
 
-def _place(schema: dict[str, Any], error: ValidationError) -> tuple[str, str]:
-    """The pointer of the schema that has the keyword, through references, and the keyword."""
+def _places(schema: dict[str, Any], error: ValidationError) -> tuple[list[str], str]:
+    """The pointers that lead to the schema with the keyword, one before each reference and one at the end; and the keyword."""
     *path, keyword = error.absolute_schema_path
-    pointer = ""
+    pointers = [""]
     node: Any = schema
-    for key in path:
+
+    def follow(key: object) -> None:
+        nonlocal node
         while isinstance(node, dict) and key not in node and "$ref" in node:
-            pointer = node["$ref"].removeprefix("#")
-            node = followed(schema, pointer)
-        pointer = f"{pointer}/{str(key).replace('~', '~0').replace('/', '~1')}"
+            pointers.append(node["$ref"].removeprefix("#"))
+            node = followed(schema, pointers[-1])
+
+    for key in path:
+        follow(key)
+        pointers[-1] += f"/{str(key).replace('~', '~0').replace('/', '~1')}"
         node = node[key]
-    while isinstance(node, dict) and keyword not in node and "$ref" in node:
-        pointer = node["$ref"].removeprefix("#")
-        node = followed(schema, pointer)
-    return pointer, str(keyword)
+    follow(keyword)
+    return pointers, str(keyword)
 
 
 # What the SDK's transform keeps in place; patterns are documented, but the SDK moves them into the description.

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
@@ -74,6 +74,15 @@ ROOTS = st.builds(
 )  # fmt: skip
 
 
+MERGED_REFERENCE = {
+    "type": "object",
+    "properties": {"b": {"allOf": [{"$ref": "#/$defs/A"}]}},
+    "required": ["b"],
+    "$defs": {"A": {"type": "integer", "exclusiveMaximum": 2}},
+}
+"""Where a transform merges a branch, its notes are at the place that the branch was merged into."""
+
+
 def _ends(schema: dict[str, Any]) -> bool:
     """Whether answers come to an end: a schema that needs itself has none, which is not the transform's fault."""
     try:
@@ -87,6 +96,7 @@ def _ends(schema: dict[str, Any]) -> bool:
 @pytest.mark.parametrize("rules", TARGETS.values(), ids=TARGETS)
 @tries(400)
 @given(schema=ROOTS, seed=st.integers(0, 1000))
+@example(schema=MERGED_REFERENCE, seed=3)
 @pytest.mark.slow
 def test_answers_come_back_valid(rules: StrictRules, schema: dict[str, Any], seed: int) -> None:
     before = copy.deepcopy(schema)
