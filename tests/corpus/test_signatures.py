@@ -147,13 +147,18 @@ def fields_in(types: tuple[ShownType, ...]) -> dict[str, dict[str, str]]:
 
 
 def normal_form(node: ast.expr, aliases: dict[str, ast.expr], inside: tuple[str, ...] = ()) -> str:
-    """A type as text; the order of a union does not matter, and a type that leads back to itself ends with its name."""
+    """A type as text; a type that leads back to itself ends with its name.
+
+    The order of a union and of literals does not matter: `typing` hands out a `Literal` that was made before of equal values.
+    """
     if isinstance(node, ast.Name) and node.id in aliases:
         return node.id if node.id in inside else normal_form(aliases[node.id], aliases, (*inside, node.id))
     if isinstance(node, ast.BinOp):
         sides = [normal_form(side, aliases, inside) for side in (node.left, node.right)]
         return " | ".join(sorted({part for side in sides for part in side.split(" | ")}))
-    if isinstance(node, ast.Subscript) and ast.unparse(node.value) != "Literal":
+    if isinstance(node, ast.Subscript):
+        kind = ast.unparse(node.value)
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        return f"{ast.unparse(node.value)}[{', '.join(normal_form(part, aliases, inside) for part in parts)}]"
+        texts = [ast.unparse(part) if kind == "Literal" else normal_form(part, aliases, inside) for part in parts]
+        return f"{kind}[{', '.join(sorted(texts) if kind == 'Literal' else texts)}]"
     return ast.unparse(node)
