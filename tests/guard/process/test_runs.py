@@ -18,8 +18,9 @@ from toolkit.guard import ProcessGuard, ProcessResult, SandboxFS
 from toolkit.guard.process.program import find
 
 WATCHDOG = 120.0
-# Plugins that take a second to load, or are installed from a checkout that the sandbox does not show.
-PYTEST = ["-m", "pytest", "-q", "-p", "no:langsmith_plugin", "-p", "no:toolkit"]
+# Without plugins that take a second to load, or are installed from a checkout that the sandbox does not show. By default,
+# pytest would move old directories beside its own out of the way: among them the one that holds the packages it runs from.
+PYTEST = ["-m", "pytest", "-q", "-p", "no:langsmith_plugin", "-p", "no:toolkit", "--basetemp=temporary"]
 D, A, E = "SANDBOX_VIOLATION", "INVALID_TOOL_ARGUMENTS", "TOOL_FAILED"
 
 
