@@ -52,7 +52,14 @@ try:
         with create_agent_toolkit(context, packs=[Pack({"add": add})]) as toolkit:
             print(toolkit.call(call), flush=True)
     else:
+        async def tick():
+            # asyncio sleeps without a time limit if nothing is due. A signal that comes as it falls asleep would be handled
+            # when something else wakes it.
+            while True:
+                await asyncio.sleep(0.05)
+
         async def main():
+            ticking = asyncio.create_task(tick())
             async with create_async_agent_toolkit(context, packs=[Pack({"add": add})]) as toolkit:
                 print(await toolkit.call(call), flush=True)
         asyncio.run(main())
