@@ -39,7 +39,7 @@ SUPERVISOR = os.getppid()
 libc = ctypes.CDLL(None, use_errno=True)
 
 def forever():
-    time.sleep(10000)
+    time.sleep(30 if UNGUARDED else 10000)  # nobody ends what leaves its session without a guard
 
 def hold():
     print("THROUGH", flush=True)
