@@ -185,7 +185,7 @@ class Workers:
                 helpers.append(self.submit(work))
         work()
         for helper in helpers:
-            # One that never got a thread is not needed any more; nor is it if the pool was closed before that.
+            # The caller has done the work of a helper that never got a thread, even if the pool was closed meanwhile.
             if not helper.cancel():
                 helper.exception()
         return [results[index] for index in range(len(items))]

@@ -328,6 +328,7 @@ def test_the_limits_as_another_user(sandbox: str, carrier: str, everything: bool
     neighbours = {row.name: dataclasses.replace(row, code=f"{NEIGHBOUR_ACTS}\n{row.code}") for row in NEIGHBOURS}
     if not everything:
         rows = {name: row for name, row in rows.items() if name in HARD_FOR_OTHERS}
+        assert rows.keys() == HARD_FOR_OTHERS
         neighbours = {}
     programs = {
         name: (program(row.code)[2], dataclasses.asdict(only(row.limit))) for name, row in (rows | neighbours).items()
