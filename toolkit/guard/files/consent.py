@@ -139,6 +139,19 @@ class Consent:
         return None
 
 
+class PathLimit(NamedTuple):
+    """A pattern, as in deny rules, that binds commands, and the rule that it is from, in words.
+
+    ``hides``: else what it covers only may not be changed. ``asks``: the approval of a call lifts it for the paths that the
+    call names.
+    """
+
+    pattern: str
+    because: str
+    hides: bool = True
+    asks: bool = False
+
+
 def approval_error(shown: str, rule: AskRule) -> SandboxViolation:
     """The refusal of what needs an approval that this call does not have."""
     return SandboxViolation(

@@ -86,12 +86,23 @@ class HeldEntry(NamedTuple):
     required: bool
 
 
+class LimitedEntry(NamedTuple):
+    """An entry below a root that the command cannot open (``hides``) or cannot change, because of a path rule.
+    ``holds_way``: the directories on the way cannot be moved."""
+
+    root: str
+    path: str
+    hides: bool
+    holds_way: bool
+
+
 @dataclass(frozen=True, slots=True)
 class CommandRequest:
     """One command to run; ``cwd`` is relative to the workspace, ``home`` is HOME and /tmp in the reduced tier.
 
     ``until_closed``: a server, whose time is not limited. ``counts_writes``: whether the bytes that it writes to disk are.
-    ``held`` are entries that the full tier holds, ``gitconfig`` is the text of ``.gitconfig`` in its HOME.
+    ``held`` and ``limited`` are entries that the full tier mounts over, ``gitconfig`` is the text of ``.gitconfig`` in its
+    HOME.
     """
 
     argv: list[str]
@@ -104,6 +115,7 @@ class CommandRequest:
     counts_writes: bool = True
     held: list[HeldEntry] = field(default_factory=list)
     gitconfig: str = ""
+    limited: list[LimitedEntry] = field(default_factory=list)
 
 
 def encode(message: Setup | CommandRequest) -> bytes:
@@ -120,4 +132,7 @@ def decode_setup(text: bytes) -> Setup:
 def read_request(descriptor: int) -> CommandRequest:
     """The request from a file with what ``encode`` wrote; may be read again."""
     found = json.loads(os.pread(descriptor, os.fstat(descriptor).st_size, 0))
-    return CommandRequest(**{**found, "held": [HeldEntry(*entry) for entry in found["held"]]})
+    held, limited = found.pop("held"), found.pop("limited")
+    return CommandRequest(
+        **found, held=[HeldEntry(*entry) for entry in held], limited=[LimitedEntry(*entry) for entry in limited]
+    )

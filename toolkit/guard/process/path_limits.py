@@ -1,0 +1,200 @@
+"""Path rules as commands obey them: what a rule denies cannot be opened by a command, or cannot be changed by it.
+
+Before a command starts, everything that the patterns cover below its roots is found, and the sandbox mounts over it: an
+entry without any content or permission where a rule hides, the entry itself read-only where a rule only keeps it from
+being changed. Directories on the way to what a pattern finds by its place are held, so that no command can move it to
+where the pattern does not lead.
+
+Promise, full tier: nothing that existed when the command started and that a pattern covers is read or changed by it,
+through links, other spellings and all that it starts. Reduced tier, which has no mounts: such a command does not run.
+
+Limits: what is made later, also by another command that runs at the same time; another hard link to the file; a copy in
+the history of a repository. The names remain visible. While directories on the way are held, moving something out of them
+needs a copy (``EXDEV``).
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+from toolkit.errors import ToolNotAllowed
+from toolkit.guard.files.consent import Forms, Globs, PathLimit, escape_pattern, fold
+from toolkit.guard.files.path import split_names
+from toolkit.guard.files.place import Names
+from toolkit.guard.files.protect import Root
+from toolkit.guard.process.messages import LimitedEntry
+from toolkit.guard.process.program import is_below
+from toolkit.guard.review.scan import MAX_FOLDERS, EntryPlace, Scanner, ScanRoot, forms_of
+
+MAX_ENTRIES: Final = 2_000
+# (hides, asks): what is covered by a later kind as well obeys that one.
+_KINDS: Final = ((False, True), (False, False), (True, True), (True, False))
+_MAX_DEPTH: Final = 16
+
+
+_Found: TypeAlias = tuple[LimitedEntry, PathLimit]
+
+
+class HiddenPaths(NamedTuple):
+    """How many paths a command could not open, and the rule because of which. A directory counts as one."""
+
+    number: int
+    because: str
+    asks: bool = False
+    """Whether a command that names such a path can be approved."""
+
+    def __str__(self) -> str:
+        way_out = " (name the path in the command to ask for approval)" if self.asks else ""
+        return f"{self.number} {'path' if self.number == 1 else 'paths'} by {self.because}{way_out}"
+
+
+class LimitedPaths:
+    """Finds what path rules cover below the roots of a guard. Not for several threads at once."""
+
+    def __init__(self, roots: Sequence[Root], limits: Sequence[PathLimit]) -> None:
+        self._roots: Final = [ScanRoot(root) for root in roots]
+        # Each kind is looked for by itself, because what an approval lifts may be around what nothing lifts.
+        kinds = ([limit for limit in limits if (limit.hides, limit.asks) == kind] for kind in _KINDS)
+        self._reasons: Final = {limit.because: limit.asks for limit in limits}
+        self._finders: Final = [_Finder(self._roots, kind) for kind in kinds if kind]
+
+    def find(self, approved: Iterable[Names] = ()) -> tuple[list[LimitedEntry], tuple[HiddenPaths, ...]]:
+        """What the sandbox mounts over, outermost first, and how much of it each rule hides."""
+        places = ["/" + "/".join(names) for names in approved]
+        found: dict[str, _Found] = {}
+        for finder in self._finders:
+            found |= {f"{entry.root}/{entry.path}": (entry, limit) for entry, limit in finder.find(places)}
+        found = _without_hidden(found)
+        if len(found) > MAX_ENTRIES:
+            raise ToolNotAllowed(
+                f"the command was not run: path rules cover {len(found):,} paths one by one, and the sandbox hides at most"
+                f" {MAX_ENTRIES:,}; name the directory around them in the rule"
+            )
+        hidden = Counter(limit.because for _, limit in found.values() if limit.hides)
+        counts = tuple(HiddenPaths(hidden[why], why, asks) for why, asks in self._reasons.items() if hidden[why])
+        return [entry for entry, _ in found.values()], counts
+
+    def close(self) -> None:
+        for root in self._roots:
+            root.close()
+
+
+def _without_hidden(found: dict[str, _Found]) -> dict[str, _Found]:
+    """The same, outermost first, without what is inside something that is hidden anyway."""
+    kept: dict[str, _Found] = {}
+    around = ""
+    for path in sorted(found, key=lambda path: path.split("/")):
+        if not around or not is_below(path, around):
+            kept[path] = found[path]
+            around = path if found[path][0].hides else around
+    return kept
+
+
+class _Finder:
+    """Finds what the limits of one kind cover."""
+
+    def __init__(self, roots: Sequence[ScanRoot], limits: Sequence[PathLimit]) -> None:
+        self._roots: Final = roots
+        self._limits: Final = limits
+        self._known: list[tuple[PathLimit, Globs]] = []
+        self._scanner: Scanner | None = None
+
+    def find(self, approved: Sequence[str]) -> Iterator[tuple[LimitedEntry, PathLimit]]:
+        self._look_through_links()
+        assert self._scanner is not None
+        scan = self._scanner.scan()
+        if scan.left_out:
+            raise ToolNotAllowed(
+                f"the command was not run: below its roots are more than {MAX_FOLDERS:,} directories, so not all that path"
+                " rules cover was found; use a smaller workspace"
+            )
+        for place in scan.kept:
+            limit = next(limit for limit, globs in self._known if globs.cover(self._forms(place)))
+            yield from self._around_approved(place, limit, approved if limit.asks else ())
+        for place in scan.unreadable:
+            if place.path:  # its owner could make it readable
+                yield self._entry(place, self._limits[0]), self._limits[0]
+
+    def _look_through_links(self) -> None:
+        """A pattern may lead through links, which the scan does not follow: then also by the real place. The scan is made
+        anew only if that changes what to look for."""
+        known = [
+            (limit, Globs(patterns))
+            for limit in self._limits
+            if (patterns := list(dict.fromkeys(self._real_patterns(_without_stars(limit.pattern)))))
+        ]
+        if [globs.globs for _, globs in known] != [globs.globs for _, globs in self._known]:
+            self._known = known
+            union = Globs([glob for _, globs in known for glob in globs.globs])
+            self._scanner = Scanner(self._roots, union, (), in_repositories=True)
+
+    def _real_patterns(self, pattern: str) -> Iterator[str]:
+        yield pattern
+        names = split_names(pattern)
+        if len(names) == 1 and not pattern.startswith("/"):
+            return
+        for root in self._roots:
+            yield from self._behind_links(root.real_path(), names, 0)
+            for own in root.names if pattern.startswith("/") else ():
+                above = split_names(own)
+                if names[: len(above)] == above:
+                    yield from self._behind_links(root.real_path(), names[len(above) :], 0)
+
+    def _behind_links(self, folder: str, names: Sequence[str], depth: int) -> Iterator[str]:
+        if len(names) < 2 or names[0] == "**" or depth == _MAX_DEPTH:
+            return
+        first = Globs([names[0]])
+        try:
+            found = [name for name in os.listdir(folder) if first.cover(Forms([(fold(name),)], []))]
+        except OSError:
+            return
+        for name in found:
+            path = f"{folder}/{name}"
+            real = os.path.realpath(path)
+            if not os.path.isdir(real):
+                continue
+            if os.path.islink(path):
+                around = next((root for root in self._roots if is_below(real, root.real_path())), None)
+                if around is None:
+                    continue
+                below = os.path.relpath(real, around.real_path())
+                start = "" if below == "." else escape_pattern(below) + "/"
+                yield _without_stars("/" + start + "/".join(names[1:]))
+            yield from self._behind_links(real, names[1:], depth + 1)
+
+    def _around_approved(
+        self, place: EntryPlace, limit: PathLimit, approved: Sequence[str]
+    ) -> Iterator[tuple[LimitedEntry, PathLimit]]:
+        """The entry or, if something below it was approved, what is beside that."""
+        path = f"{self._roots[place.root].path}/{place.path}"
+        if any(is_below(path, one) for one in approved):
+            return
+        if not any(is_below(one, path) for one in approved):
+            yield self._entry(place, limit), limit
+            return
+        for name in os.listdir(path):
+            yield from self._around_approved(place.child(name), limit, approved)
+
+    def _entry(self, place: EntryPlace, limit: PathLimit) -> LimitedEntry:
+        is_anywhere = "/" not in limit.pattern.rstrip("/") or limit.pattern.startswith("**/")
+        return LimitedEntry(self._roots[place.root].path, place.path, limit.hides, not is_anywhere)
+
+    def _forms(self, place: EntryPlace) -> Forms:
+        return forms_of(self._roots[place.root], place.path)
+
+
+def _without_stars(pattern: str) -> str:
+    """The pattern of a directory for that of everything in it, so that it is found as one entry.
+
+    >>> _without_stars("secret/**"), _without_stars("a/b/*"), _without_stars("**/keys/**"), _without_stars("*.pem")
+    ('/secret', 'a/b', '**/keys', '*.pem')
+    """
+    text = pattern.rstrip("/")
+    while text.endswith(("/**", "/*")):
+        text = text.rpartition("/")[0]
+    if text in ("", "*", "**"):
+        return pattern
+    return text if "/" in text or "/" not in pattern.rstrip("/") else f"/{text}"
