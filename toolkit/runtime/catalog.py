@@ -16,6 +16,7 @@ from toolkit.guard.late_imports import remembered_file
 from toolkit.guard.policy.rule import HINTS, Hint, effective_hints
 from toolkit.runtime import path
 from toolkit.runtime.arguments import Reader
+from toolkit.runtime.boundary import NOTHING_TO_RUN, CommandBoundary
 from toolkit.runtime.output import MessageForm, NewMessage, ToolMessage
 from toolkit.runtime.workers import is_async
 
@@ -185,8 +186,8 @@ class Tool:
     preview: Callable[..., Any] | None = None
     """The ``preview`` of its handler."""
     granted: frozenset[Permission] = frozenset()
-    commands_write: bool = False
-    """Whether no rule keeps its commands from changing files."""
+    commands: CommandBoundary = NOTHING_TO_RUN
+    """What binds its commands."""
     fs: SandboxFS | None = None
     """The files of the workspace, if its permissions grant them."""
     preview_fs: SandboxFS | None = None

@@ -24,6 +24,7 @@ from toolkit.guard.permission import (
     Mode,
     Permission,
     SandboxChoice,
+    UnenforcedRules,
 )
 from toolkit.guard.policy.policy import NarrowedPolicy, SecurityPolicy
 from toolkit.guard.policy.rule import Rule
@@ -96,15 +97,19 @@ class CommandSettings:
         programs) or ``write`` (everything). File tools change repositories that are not called ``.git`` only with
         ``write``, and ``.git`` never.
     :param limits: the memory, processes and disk space that one command may use; the defaults if not given.
+    :param unenforced_rules: whether commands run where the sandbox cannot hide the paths that rules deny, which is the
+        reduced tier; with ``accept`` they can open them.
     """
 
     sandbox: SandboxChoice = "auto"
     network: CommandNetwork = "none"
     git: GitMode = "commit"
     limits: CommandLimits | None = None
+    unenforced_rules: UnenforcedRules = "refuse"
 
     def __post_init__(self) -> None:
         _check_word("sandbox", self.sandbox, get_args(SandboxChoice))
+        _check_word("unenforced_rules", self.unenforced_rules, get_args(UnenforcedRules))
         _check_word("command_network", self.network, get_args(CommandNetwork))
         _check_word("git", self.git, get_args(GitMode))
 
@@ -205,6 +210,7 @@ class ToolkitContext(Generic[NameT]):
         "state",
         "tracing",
         "turn_to_ask",
+        "unenforced_rules",
         "workspace",
         "write_roots",
     )  # fmt: skip
@@ -265,6 +271,7 @@ class ToolkitContext(Generic[NameT]):
         self.command_network: Final = command.network
         self.git: Final = command.git
         self.command_limits: Final = command.limits
+        self.unenforced_rules: Final = command.unenforced_rules
         self.network: Final = network
         call = _one_group("calls", CallSettings, calls, coerce=coerce, output_check=output_check, deadline=deadline)
         self.coerce: Final = call.coerce

@@ -15,6 +15,7 @@ from typing import (
     Concatenate,
     Final,
     Generic,
+    Literal,
     ParamSpec,
     Protocol,
     TypeAlias,
@@ -141,6 +142,9 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+Place: TypeAlias = Literal["toolkit", "local server", "remote"]
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class HandlerParts(Generic[P, R]):
@@ -161,6 +165,8 @@ class HandlerParts(Generic[P, R]):
     """False where what the handler starts has no sandbox because its pack opted out of it."""
     keeps_output: bool = True
     """False for a tool that reads kept outputs: what it answers is neither kept again nor cut."""
+    place: Place = "toolkit"
+    """What does the work: this toolkit, or a server that the handler calls."""
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.run(*args, **kwargs)

@@ -20,6 +20,7 @@ from toolkit.errors import PolicyError, SetupError, ToolFailed, ToolNotAllowed, 
 from toolkit.guard.late_imports import guard_imports
 from toolkit.inject import DependencyScope, Given, Planner
 from toolkit.runtime import path
+from toolkit.runtime.boundary import NOTHING_TO_RUN, Boundary, CommandBoundary
 from toolkit.runtime.catalog import NO_SANDBOX, Catalog, Tool, ToolInfo
 from toolkit.runtime.context import ToolkitContext, check_deadline
 from toolkit.runtime.guards import Guards
@@ -30,7 +31,7 @@ from toolkit.runtime.tool_context import ToolContext
 from toolkit.runtime.touches import (
     as_approved,
     before_approval,
-    find_consent,
+    judge_named,
     judge_writes,
     locate_paths,
     preview_call,
@@ -41,8 +42,8 @@ from toolkit.runtime.workers import LoopThread, Workers
 from toolkit.schema.models import ToolModel
 
 if TYPE_CHECKING:
-    from toolkit.guard.files.consent import Consent, LocatedPath
-    from toolkit.guard.files.sandbox_fs import HoldLock, SandboxFS
+    from toolkit.guard.files.consent import LocatedPath
+    from toolkit.guard.files.sandbox_fs import HoldLock
     from toolkit.guard.permission import Permission
     from toolkit.guard.policy.policy import SecurityPolicy, Verdict
     from toolkit.guard.policy.preview import Preview
@@ -65,7 +66,6 @@ if TYPE_CHECKING:
     from toolkit.wire.definition import ToolDefinition
 
 _GIVEN: Final[dict[type, Given]] = {ToolContext: Given("call"), ToolkitContext: Given("run")}
-_FILE_PERMISSIONS: Final = frozenset({"read", "write"})
 
 
 class PreparedCall:
@@ -92,7 +92,13 @@ class Resources:
     """What a toolkit holds open, to be closed once. It does not hold the toolkit."""
 
     def __init__(
-        self, context: ToolkitContext[Any], packages: Sequence[str], loop: LoopThread, *, is_async: bool
+        self,
+        context: ToolkitContext[Any],
+        packages: Sequence[str],
+        loop: LoopThread,
+        programs: CommandBoundary,
+        *,
+        is_async: bool,
     ) -> None:
         limits = context.concurrency
         self.is_async: Final = is_async
@@ -100,7 +106,7 @@ class Resources:
         self.planner: Final = Planner(context.overrides, _GIVEN)
         self.scope: Final = DependencyScope(context)
         self.output_cache: Final = _make_cache_opener(self.scope, self.planner)
-        self.guards: Final = Guards(context, packages, self._find_file_locks(context))
+        self.guards: Final = Guards(context, packages, programs, self._find_file_locks(context))
         self.workers: Final = Workers(limits.threads, limits.waiting)
         self.turns: Final = CallLimits(limits)
         self.audit: AuditLog | TracedCalls | None = None
@@ -164,6 +170,7 @@ class Core:
         self.context: Final = context
         self.policy: Final = policy
         """The policy of the context, as it applies to the tools of this toolkit."""
+        self.boundary: Final = Boundary(context, policy)
         self.audit: Final = audit
         self.resources: Final = resources
         self.loop: Final = resources.loop
@@ -198,9 +205,9 @@ class Core:
         explain = _Explain()
         policy = context.policy._attach(kinds, explain, roots, joined.hints, catalog.package, must_be_named)
         protect_imports(context, policy, catalog, tools)
-        refuse_shown_workspace(context, policy, tools)
+        shown = Boundary(context, policy).workspace_of_programs(tools)
         _refuse_unknown_limits(context.concurrency, joined.tools)
-        resources = Resources(context, joined.packages, loop, is_async=not own_loop)
+        resources = Resources(context, joined.packages, loop, shown, is_async=not own_loop)
         _check_injection(handlers, resources.planner)
         audit = resources.audit = _open_records(context, joined, roots, in_loop=not own_loop)
         core = cls(joined, handlers, context, policy, resources, audit)
@@ -297,8 +304,9 @@ class Core:
             preview = preview_call(tool, args, ToolContext()._open(before_approval(tool), self, call_id))
         except BaseException as error:
             path.reraise(error, tool.name)
+        asked = tool.commands.find_asked(self.guards.fs, preview)
         places = locate_paths(tool.preview_fs, preview)
-        call.verdict = verdict = self._judge(tool, preview, places)
+        call.verdict = verdict = judge_named(self._judge(tool, preview, places), asked)
         if verdict.decision == "allow":
             return
         if verdict.decision == "deny" or self.context.approver is None:
@@ -309,6 +317,9 @@ class Core:
             path.reraise(error, tool.name)
         from toolkit.runtime.approvals import request_approval
 
+        if asked:  # what a person approves with the command
+            places = (*(places or ()), *(place for _, place in asked))
+            preview = replace(preview, reads=(*preview.reads, *dict.fromkeys(place.text for _, place in asked)))
         call.places = places
         call.arguments = args.model_copy(deep=True)  # the caller may still hold what is nested in them
         call.request = request_approval(
@@ -363,7 +374,8 @@ class Core:
         args, _ = path.validate(tool, path.as_object(tool, arguments, is_text=False))
         preview = preview_call(tool, args, ToolContext()._open(before_approval(tool), self))
         places = locate_paths(tool.preview_fs, preview)
-        verdict = self._judge(tool, preview, places)
+        asked = tool.commands.find_asked(self.guards.fs, preview)
+        verdict = judge_named(self._judge(tool, preview, places), asked)
         from toolkit.guard.policy.touched import list_considered
 
         considered = list_considered(self.policy, verdict, tool.name, tool.info.required, preview, places)
@@ -378,11 +390,16 @@ class Core:
             return self.resolve(original)
         refusal, always = self.admission(info)
         parts = self.handlers.get(name)
-        granted = frozenset((*info.required, *self._granted_options(info)))
+        granted = self.boundary.granted(info)
         kinds = _touched_kinds(info, self.handlers)
-        fs, consent = self.files_for(name, info.required, granted, kinds)
+        fs, consent = self.boundary.files(self.guards.fs, name, info.required, granted, kinds)
+        commands = self.boundary.commands(name, granted)
+        if parts is not None and parts.place != "toolkit":
+            commands = commands.join(NOTHING_TO_RUN)
         if consent is not None and "path" in kinds and any(rule.only_writes for rule in consent.rules):
             always = None  # a call that would change such a file must be recognised
+        if commands.asking:
+            always = None  # and a command that names what it may open only after approval
         output = self.catalog.reader(info, "Output")
         tool = Tool(
             info=info,
@@ -392,7 +409,7 @@ class Core:
             handler=parts and inject(parts.run, self.planner, self.workers, blocking=info.blocking),
             preview=parts and parts.preview,
             granted=granted,
-            commands_write=not self.policy._forbids_writing(name),
+            commands=commands,
             fs=fs if fs is None or consent is None else fs.with_consent(consent),
             preview_fs=fs,
             consent=consent,
@@ -409,18 +426,6 @@ class Core:
         self.tools[name] = tool
         return tool
 
-    def files_for(
-        self, name: str, required: Collection[Permission], granted: frozenset[Permission], kinds: Collection[str]
-    ) -> tuple[SandboxFS | None, Consent | None]:
-        """The files of a tool without what the policy denies it, and what its calls may touch there without approval."""
-        if _FILE_PERMISSIONS.isdisjoint(granted):
-            return None, None
-        fs = self.guards.fs if "write" in granted else self.guards.fs.for_reading()
-        denied = self.policy._denied_paths(name, required)
-        if denied:
-            fs = fs.with_deny(denied)
-        return fs, find_consent(self.context, self.policy, name, required, granted, kinds)
-
     def _form(self, info: ToolInfo, parts: HandlerParts[..., Any] | None, output: Reader) -> MessageForm:
         keeps = parts is None or parts.keeps_output
         keeper = TextKeeper(self.output_cache, self.context.session_id, info.name) if keeps else None
@@ -433,14 +438,10 @@ class Core:
             return MessageForm(None, keeper)
         return MessageForm(None, keeper, json_writer(model))
 
-    def _granted_options(self, info: ToolInfo) -> list[Permission]:
-        """The optional permissions that the context grants, less those that a rule denies or asks about."""
-        context = self.context
-        return [
-            word
-            for word in info.optional
-            if word in context.permissions and not self.policy._withholds(info.name, word)
-        ]
+    def commands_of(self, name: str) -> CommandBoundary:
+        """What binds the commands of a tool, which this toolkit may not list; nothing is imported for it."""
+        info = self.catalog.tools.get(name)
+        return self.boundary.commands(name, {"execute"} if info is None else self.boundary.granted(info))
 
     def with_guest(self, tool: FunctionTool[..., Any], granted: frozenset[Permission]) -> Core:
         """A core that runs a tool with at most these permissions: this one if it has the tool, else one that has only this
@@ -548,7 +549,7 @@ def _load_tool(context: ToolkitContext[Any], loop: LoopThread | None, tool: Code
     return tool.load(context, None if loop is None else lambda work: loop.submit(work)[0].result())
 
 
-def _touched_kinds(info: ToolInfo, handlers: Handlers) -> frozenset[str]:
+def _touched_kinds(info: ToolInfo, handlers: Handlers) -> Collection[str]:
     return touched_kinds(info, has_preview=handlers.has_preview(info.name))
 
 
@@ -645,42 +646,6 @@ def _may_change_files(context: ToolkitContext[Any], policy: SecurityPolicy[Any],
         return False
     verdict = policy._admit(tool.name, tool.required)
     return verdict is None or verdict.decision != "deny"
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# When programs may see the files of the workspace themselves: only if no rule is about reading them.
-#
-# The sandbox shows the workspace as a whole. Rules on paths, and approvals, bind the tools that read files, and would not
-# hold for what a program opens by itself.
-
-
-def refuse_shown_workspace(
-    context: ToolkitContext[Any], policy: SecurityPolicy[Any], tools: Iterable[ToolInfo]
-) -> None:
-    """Raises ``SetupError`` if the settings show programs the workspace, and the policy limits who may read what there."""
-    if context.programs is None or context.programs.workspace != "read-only":
-        return
-    if "read" not in context.permissions:
-        raise _refusal("this context does not grant the permission 'read'")
-    for tool in tools:
-        if "read" in tool.required and "write" not in tool.required and _is_limited(policy, tool):
-            raise _refusal(f"the policy limits which files {tool.name} may read")
-
-
-def _is_limited(policy: SecurityPolicy[Any], tool: ToolInfo) -> bool:
-    name, permissions = tool.name, tool.required
-    if policy._denied_paths(name, permissions) or policy._ask_rules(name, permissions):
-        return True
-    verdict = policy._admit(name, permissions)
-    is_offered = verdict is None or verdict.decision != "deny"
-    return is_offered and policy._allowed_places(name, permissions) is not None
-
-
-def _refusal(why: str) -> SetupError:
-    return SetupError(
-        f"programs: workspace='read-only' cannot be used, because {why}, and a program could read all of them; "
-        "leave it out (programs then read files with tools), or remove the limit"
-    )
 
 
 # ----------------------------------------------------------------------------------------------------------------------

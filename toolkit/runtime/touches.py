@@ -4,61 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from copy import copy
-from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from functools import cache
+from typing import TYPE_CHECKING, Final
 
 from pydantic import BaseModel
 
 from toolkit.errors import SetupError
-from toolkit.guard.files.consent import AskRule, Consent, Globs
-from toolkit.guard.policy.policy import Verdict
+from toolkit.guard.files.consent import AskRule, Consent, Globs, PathLimit
+from toolkit.guard.policy.policy import RUNS, Verdict
+from toolkit.runtime.boundary import NAMED_BY
 
 if TYPE_CHECKING:
     from toolkit.guard.files.consent import LocatedPath
     from toolkit.guard.files.sandbox_fs import SandboxFS
-    from toolkit.guard.permission import Permission
-    from toolkit.guard.policy.policy import SecurityPolicy
     from toolkit.guard.policy.preview import Preview
     from toolkit.runtime.catalog import Tool, ToolInfo
-    from toolkit.runtime.context import ToolkitContext
     from toolkit.runtime.tool_context import ToolContext
 
 _CONDITIONS: Final = {"read-path": "path", "write-path": "path", "argv": "command", "shell": "command", "url": "host"}
 # "cwd" and "env" belong to a command and are not conditions of their own.
 RESOURCE_KINDS: Final = (*_CONDITIONS, "cwd", "env")
-_NAMED_BY: Final = "FileSettings(ask_before_writing=[...]) names such files"
 
 
-def touched_kinds(info: ToolInfo, *, has_preview: bool) -> frozenset[str]:
+def touched_kinds(info: ToolInfo, *, has_preview: bool) -> Collection[str]:
     """Which conditions of rules can apply to a tool; a handler with a ``preview`` may report anything."""
+    runs = {RUNS} if "execute" in (*info.required, *info.optional) else set()
     if has_preview:
-        return frozenset(_CONDITIONS.values())
-    return frozenset(_CONDITIONS[kind] for _, kind in info.resources if kind in _CONDITIONS)
-
-
-def find_consent(
-    context: ToolkitContext[Any],
-    policy: SecurityPolicy[Any],
-    name: str,
-    required: Collection[Permission],
-    granted: Collection[Permission],
-    kinds: Collection[str],
-) -> Consent | None:
-    """What calls of a tool may touch without approval; None if nothing limits that.
-
-    Allow rules limit only a tool that declares paths, because only its paths can be judged before the call.
-    """
-    rules = policy._ask_rules(name, required)
-    if context.ask_before_writing and context.mode == "workspace-write" and "write" in granted:
-        rules += (_rule_for_writes(context.ask_before_writing),)
-    allows = policy._allowed_places(name, required) if "path" in kinds else None
-    return Consent(rules, allows) if rules or allows is not None else None
-
-
-@lru_cache(16)
-def _rule_for_writes(patterns: tuple[str, ...]) -> AskRule:
-    because = f"a file like this can run code for the user later ({_NAMED_BY})"
-    return AskRule(Globs(patterns), because, only_writes=True)
+        return runs.union(_CONDITIONS.values())
+    return runs.union(_CONDITIONS[kind] for _, kind in info.resources if kind in _CONDITIONS)
 
 
 def judge_writes(verdict: Verdict, consent: Consent | None, places: Collection[LocatedPath]) -> Verdict:
@@ -76,9 +49,20 @@ def judge_writes(verdict: Verdict, consent: Consent | None, places: Collection[L
     )
     because = (
         f"the call would change {pattern!r}, which can run code for the user later, so an approver must allow it"
-        f" ({_NAMED_BY})"
+        f" ({NAMED_BY})"
     )
     return Verdict("ask", because if verdict.decision == "allow" else f"{verdict.because}; {because}")
+
+
+def judge_named(verdict: Verdict, asked: Collection[tuple[PathLimit, LocatedPath]]) -> Verdict:
+    """The verdict so far, or ``ask`` if a command names a path that it may open only after approval.
+
+    What it may only change after approval is no reason to ask: most commands that name such a path read it.
+    """
+    limit = next((limit for limit, _ in asked if limit.hides), None)
+    if limit is None or verdict.decision != "allow":
+        return verdict
+    return Verdict("ask", f"the command names what needs approval by {limit.because}")
 
 
 def locate_paths(fs: SandboxFS | None, preview: Preview) -> tuple[LocatedPath, ...] | None:
@@ -92,19 +76,21 @@ def locate_paths(fs: SandboxFS | None, preview: Preview) -> tuple[LocatedPath, .
 
 def as_approved(tool: Tool, places: tuple[LocatedPath, ...] | None) -> Tool:
     """The tool for a call that was approved as it named these places."""
-    if tool.fs is None or tool.consent is None or not places:
+    if not places:
         return tool
-    return _with_files(tool, tool.fs.with_consent(tool.consent.approve(places)))
+    view = copy(tool)
+    if tool.fs is not None and tool.consent is not None:
+        view.fs = tool.fs.with_consent(tool.consent.approve(places))
+    view.commands = tool.commands.approve(places)
+    return view
 
 
 def before_approval(tool: Tool) -> Tool:
     """The tool for its preview."""
-    return tool if tool.consent is None else _with_files(tool, tool.preview_fs)
-
-
-def _with_files(tool: Tool, fs: SandboxFS | None) -> Tool:
+    if tool.consent is None:
+        return tool
     view = copy(tool)
-    view.fs = fs
+    view.fs = tool.preview_fs
     return view
 
 

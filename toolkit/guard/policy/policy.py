@@ -22,7 +22,7 @@ from toolkit.errors import PolicyError, nearest
 from toolkit.guard.policy.rule import DECISIONS, HINTS, Decision, Hint, Rule
 
 if TYPE_CHECKING:
-    from toolkit.guard.files.consent import Allows, AskRule, LocatedPath
+    from toolkit.guard.files.consent import Allows, AskRule, LocatedPath, PathLimit
     from toolkit.guard.permission import Permission
     from toolkit.guard.policy.policy_file import PolicyFile
     from toolkit.guard.policy.preview import Preview
@@ -47,6 +47,8 @@ class Verdict:
     """What the policy looked at, in the order in which it counts; only ``explain`` fills it."""
 
 
+RUNS: Final = "runs commands"
+"""Among the kinds of things that a tool touches: what rules deny or ask about on paths is hidden from its commands."""
 _SHOWN: Final = 6
 """How many decisions and rules a ``repr`` shows."""
 _BUILT_IN: Final = "toolkit.generated"
@@ -214,11 +216,28 @@ class SecurityPolicy(Generic[NameT]):
         rules = self._covering_rules(name, (permission,))
         return any(rule.permission == permission and rule.decision != "allow" for rule in rules)
 
-    def _forbids_writing(self, name: str) -> bool:
-        """Whether commands of a tool may change no file, because a deny rule covers all that write."""
+    def _why_no_writing(self, name: str) -> str | None:
+        """The rule because of which commands of a tool may change no file; None if there is none.
+
+        A rule that asks withholds the permission as well, because nobody can be asked while a command runs.
+        """
         writing: tuple[Permission] = ("write",)
         rules = self._covering_rules(name, writing)
-        return any(rule.permission == "write" and rule.decision == "deny" and not rule.is_conditional for rule in rules)
+        withholding = (rule for rule in rules if rule.permission == "write" and not rule.is_conditional)
+        return next((repr(rule) for rule in withholding if rule.decision != "allow"), None)
+
+    def _command_limits(self, name: str, granted: Collection[Permission]) -> tuple[PathLimit, ...]:
+        """What rules on paths keep from the commands of a tool, which read and write without declaring it."""
+        from toolkit.guard.files.consent import PathLimit
+
+        found = []
+        for rule in self._covering_rules(name, {*granted, "read", "write"}):
+            pattern = rule.path
+            if pattern is None and rule.permission == "read" and not rule.is_conditional:
+                pattern = "**"  # who may read nothing sees nothing
+            if pattern is not None and rule.decision != "allow":
+                found.append(PathLimit(pattern, repr(rule), rule.permission != "write", rule.decision == "ask"))
+        return tuple(found)
 
     def _denied_paths(self, name: str, permissions: Collection[Permission]) -> tuple[str, ...]:
         """Path globs that no call of the tool may touch. The sandbox enforces them through links, patches and walks."""
@@ -309,7 +328,7 @@ class SecurityPolicy(Generic[NameT]):
                 f"{self._at(('rules', index))}{rule!r} has a {rule.condition} condition, but {name!r} declares no"
                 f" {rule.condition}: its spec needs an 'x-resource', or its handler a 'preview'"
                 for name in rule.tools or ()
-                if name in known and rule.condition is not None and rule.condition not in known[name]
+                if name in known and not _applies(rule, known[name])
             ]
         place = next((place for place in self._places if any(_is_below(place, root) for root in roots)), None)
         if place is not None:
@@ -363,6 +382,12 @@ def _way_out(name: str, known: Collection[str], package: str) -> str:
             " from your generated package (on the command line: --package)"
         )
     return f" of {package}; if its spec is new, run `toolkit generate`"
+
+
+def _applies(rule: Rule[Any], kinds: Collection[str]) -> bool:
+    """Whether a rule can apply to a tool that touches things of these kinds."""
+    is_enforced = rule.condition == "path" and rule.decision != "allow" and RUNS in kinds
+    return rule.condition is None or rule.condition in kinds or is_enforced
 
 
 def _verdict(rule: Rule[Any]) -> Verdict:
@@ -429,8 +454,11 @@ class NarrowedPolicy(SecurityPolicy[NameT]):
     def _withholds(self, name: str, permission: Permission) -> bool:
         return self._limit._withholds(name, permission) or self._own._withholds(name, permission)
 
-    def _forbids_writing(self, name: str) -> bool:
-        return self._limit._forbids_writing(name) or self._own._forbids_writing(name)
+    def _why_no_writing(self, name: str) -> str | None:
+        return self._limit._why_no_writing(name) or self._own._why_no_writing(name)
+
+    def _command_limits(self, name: str, granted: Collection[Permission]) -> tuple[PathLimit, ...]:
+        return self._limit._command_limits(name, granted) + self._own._command_limits(name, granted)
 
     def _denied_paths(self, name: str, permissions: Collection[Permission]) -> tuple[str, ...]:
         return self._limit._denied_paths(name, permissions) + self._own._denied_paths(name, permissions)
