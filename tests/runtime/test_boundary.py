@@ -40,7 +40,7 @@ RULES: dict[str, list[Any]] = {
     "deny for the tools that read": [Rule("deny", path="secret/**", permission="read")],
     "deny for the tools that run": [Rule("deny", path="secret/**", permission="execute")],
     "ask": [Rule("ask", path="*et/**")],
-    "by name": [Rule("deny", path="k", tools=["bash", "exec_command", "own_command"])],  # type: ignore[list-item],
+    "by name": [Rule("deny", path="k", tools=["bash", "exec_command", "own_command"])],  # type: ignore[list-item]
 }
 
 

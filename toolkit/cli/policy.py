@@ -33,7 +33,10 @@ from toolkit.cli.usage import CONTEXT, CliCommand, CliGroup, examples, show_help
 from toolkit.errors import SetupError, ToolkitError
 
 if TYPE_CHECKING:
-    from toolkit.guard.policy.policy import Verdict
+    from collections.abc import Iterable
+
+    from toolkit.cli.report import Style
+    from toolkit.guard.policy.policy import BoundRule, SecurityPolicy, Verdict
 
 _FILE = """\b
 A policy file (TOML):
@@ -60,6 +63,8 @@ policy_app = typer.Typer(
     epilog=_FILE,
 )
 
+_HOW_STYLES: dict[str, Style] = {"kernel": "green", "cannot bind": "magenta", "-": "dim"}
+
 PolicyFileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="Policy file (TOML).", show_default=False)]
 
 
@@ -70,15 +75,61 @@ def check_policy(file: PolicyFileArgument, package: Package = None, as_json: AsJ
     Checks keys, decisions, globs, examples and the names of tools. Exit code 2 if there is a mistake.
     """
     with report_errors(as_json, spec_mistakes=2):
-        module = load_package(package)
-        policy = module.SecurityPolicy.load(file)
-        with TemporaryDirectory() as workspace, module.create_agent_toolkit(module.ToolkitContext(workspace, policy)):
-            pass  # a toolkit checks the names of tools, and whether they touch what rules are about
+        policy, bound = _read_bound(file, package)  # a toolkit checks the names of tools, and what rules are about
+    unbound = _unbound(bound)
     if as_json:
-        print_json({"default": policy.default, "tools": len(policy.tools), "rules": len(policy.rules)})
+        counts = {"default": policy.default, "tools": len(policy.tools), "rules": len(policy.rules)}
+        print_json({**counts, "unbound": unbound})
     else:
         listed = f"{count(len(policy.tools), 'tool')}, {count(len(policy.rules), 'rule')}"
         print_line(f"{file}: no mistakes; {listed}, default {policy.default}")
+        _print_unbound(unbound)
+
+
+@policy_app.command(cls=CliCommand, epilog=examples("toolkit policy show policy.toml"))
+def show(file: PolicyFileArgument, package: Package = None, as_json: AsJson = False) -> None:
+    """Show where each rule holds: rule by door.
+
+    kernel: the sandbox enforces it, whatever runs. checked: we check it before or while a call runs.
+    -: it means nothing there. cannot bind: it does not hold there; the lines below the table say the way out.
+
+    The first rows are limits that do not come from the policy. Commands are those of this machine's sandbox.
+    """
+    with report_errors(as_json, spec_mistakes=2):
+        _, bound = _read_bound(file, package)
+    doors = list(bound[0].doors)
+    if as_json:
+        rows = [
+            {"place": row.place, "rule": row.text, **{door: row.doors[door].how for door in doors}} for row in bound
+        ]
+        print_json({"rules": rows, "unbound": _unbound(bound)})
+        return
+    print_table(
+        (*doors, "rule"),
+        (
+            (*(Styled(row.doors[door].how, _HOW_STYLES.get(row.doors[door].how)) for door in doors), row.text)
+            for row in bound
+        ),
+    )
+    _print_unbound(_unbound(bound))
+
+
+def _read_bound(file: Path, package: str | None) -> tuple[SecurityPolicy[Any], tuple[BoundRule, ...]]:
+    """The policy of a file, and where its rules hold in a toolkit of the package."""
+    module = load_package(package)
+    policy = module.SecurityPolicy.load(file)
+    with TemporaryDirectory() as workspace, module.create_agent_toolkit(module.ToolkitContext(workspace, policy)):
+        return policy, policy.bindings()
+
+
+def _unbound(bound: Iterable[BoundRule]) -> list[str]:
+    found = [binding.unbound for row in bound for binding in row.doors.values()]
+    return list(dict.fromkeys(sentence for sentences in found for sentence in sentences.values()))
+
+
+def _print_unbound(sentences: Iterable[str]) -> None:
+    for sentence in sentences:
+        print_styled(Styled("cannot bind", "magenta"), f": {sentence}")
 
 
 @policy_app.command(
@@ -131,13 +182,20 @@ def _as_data(verdict: Verdict) -> dict[str, Any]:
         for one in verdict.considered
     ]
     place = next((one.place for one in verdict.considered if one.outcome == "decides"), None)
-    return {"decision": verdict.decision, "because": verdict.because, "place": place, "considered": considered}
+    return {
+        "decision": verdict.decision,
+        "because": verdict.because,
+        "place": place,
+        "considered": considered,
+        "unbound": verdict.unbound,
+    }
 
 
 def _print_verdict(verdict: Verdict) -> None:
     print_styled(Styled(verdict.decision, DECISION_STYLES[verdict.decision]), f": {verdict.because}")
     if len(verdict.considered) == 1 and verdict.considered[0].place:
         print_line(f"  at {verdict.considered[0].place}; no rule of the policy is about this tool")
+        _print_unbound(verdict.unbound)
         return
     print_line("considered, in this order:")
     rows = (
@@ -150,3 +208,4 @@ def _print_verdict(verdict: Verdict) -> None:
         for one in verdict.considered
     )
     print_table(("", "", "", ""), rows, indent=2)
+    _print_unbound(verdict.unbound)

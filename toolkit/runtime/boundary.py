@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from toolkit.runtime.catalog import ToolInfo
     from toolkit.runtime.context import ToolkitContext
 
-_RUN_PROGRAM: Final = "run_program"
+RUN_PROGRAM: Final = "run_program"
 _FILE_PERMISSIONS: Final = frozenset({"read", "write"})
 _GLOB: Final = re.compile(r"[*?\[]")
 NAMED_BY: Final = "FileSettings(ask_before_writing=[...]) names such files"
@@ -167,7 +167,7 @@ class Boundary:
             raise _refused_workspace("this context does not grant the permission 'read'")
         boundary = NOTHING_TO_RUN
         for tool in tools:
-            if tool.name == _RUN_PROGRAM or ("read" in tool.required and "write" not in tool.required):
+            if tool.name == RUN_PROGRAM or ("read" in tool.required and "write" not in tool.required):
                 self._refuse_limited_reads(tool)
                 boundary = boundary.join(
                     CommandBoundary(None, self._policy._command_limits(tool.name, self.granted(tool)))

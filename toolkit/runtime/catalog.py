@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from toolkit.guard.policy.policy import Verdict
     from toolkit.runtime.discovery import ToolIndex
     from toolkit.runtime.functions import FunctionOutput
-    from toolkit.runtime.packs import CodeTool
+    from toolkit.runtime.packs import CodeTool, Place
     from toolkit.runtime.signatures import CatalogSignatures
     from toolkit.runtime.turns import CallLimits
     from toolkit.wire.call import JsonObject, ToolCall
@@ -185,6 +185,8 @@ class Tool:
     """Runs it, with its dependencies injected."""
     preview: Callable[..., Any] | None = None
     """The ``preview`` of its handler."""
+    place: Place = "toolkit"
+    """What does its work: this toolkit, or a server."""
     granted: frozenset[Permission] = frozenset()
     commands: CommandBoundary = NOTHING_TO_RUN
     """What binds its commands."""

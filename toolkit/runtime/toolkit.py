@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from toolkit.guard.files.consent import LocatedPath
     from toolkit.guard.files.sandbox_fs import HoldLock
     from toolkit.guard.permission import Permission
-    from toolkit.guard.policy.policy import SecurityPolicy, Verdict
+    from toolkit.guard.policy.policy import BoundRule, SecurityPolicy, Verdict
     from toolkit.guard.policy.preview import Preview
     from toolkit.runtime.approvals import Answer, ApprovalRequest, GivenAnswer, Reply, Respond, SuspendedCall
     from toolkit.runtime.arguments import Reader, Repair
@@ -142,15 +142,23 @@ class Resources:
 
 
 class _Explain:
-    """``Core._explain`` for the policy, which must not keep the toolkit alive."""
+    """What a policy asks of its toolkit, which it must not keep alive."""
 
     core: weakref.ref[Core] | None = None
 
     def __call__(self, name: str, arguments: Mapping[str, Any]) -> Verdict:
+        return self._living()._explain(name, arguments)
+
+    def bindings(self) -> tuple[BoundRule, ...]:
+        from toolkit.runtime.bindings import list_bindings
+
+        return list_bindings(self._living())
+
+    def _living(self) -> Core:
         core = None if self.core is None else self.core()
         if core is None:
             raise PolicyError("the toolkit of this policy no longer exists; build another one")
-        return core._explain(name, arguments)
+        return core
 
 
 class Core:
@@ -377,9 +385,10 @@ class Core:
         asked = tool.commands.find_asked(self.guards.fs, preview)
         verdict = judge_named(self._judge(tool, preview, places), asked)
         from toolkit.guard.policy.touched import list_considered
+        from toolkit.runtime.bindings import find_unbound
 
         considered = list_considered(self.policy, verdict, tool.name, tool.info.required, preview, places)
-        return replace(verdict, considered=considered)
+        return replace(verdict, considered=considered, unbound=find_unbound(self, tool.name))
 
     def _first_use(self, name: str) -> Tool:
         info = self.catalog.tools.get(name) if isinstance(name, str) else None
@@ -394,8 +403,9 @@ class Core:
         kinds = _touched_kinds(info, self.handlers)
         fs, consent = self.boundary.files(self.guards.fs, name, info.required, granted, kinds)
         commands = self.boundary.commands(name, granted)
-        if parts is not None and parts.place != "toolkit":
-            commands = commands.join(NOTHING_TO_RUN)
+        place = self.handlers.place(name)
+        if place != "toolkit":
+            commands = commands.join(NOTHING_TO_RUN)  # what no approval lifts
         if consent is not None and "path" in kinds and any(rule.only_writes for rule in consent.rules):
             always = None  # a call that would change such a file must be recognised
         if commands.asking:
@@ -408,6 +418,7 @@ class Core:
             always=always,
             handler=parts and inject(parts.run, self.planner, self.workers, blocking=info.blocking),
             preview=parts and parts.preview,
+            place=place,
             granted=granted,
             commands=commands,
             fs=fs if fs is None or consent is None else fs.with_consent(consent),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from copy import copy
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
@@ -95,7 +96,7 @@ def before_approval(tool: Tool) -> Tool:
 
 
 def preview_call(tool: Tool, args: BaseModel, ctx: ToolContext) -> Preview:
-    """The preview of one call, before it runs."""
+    """The preview of one call, before it runs: what its handler says, or its spec marks; both for a server's tool."""
     if tool.preview is None:
         return _preview_from_marks(tool.info, args, ctx._core.context.workspace)
     try:
@@ -105,6 +106,9 @@ def preview_call(tool: Tool, args: BaseModel, ctx: ToolContext) -> Preview:
             ctx._scope.close()
     if not isinstance(made, _preview_class()):
         raise SetupError(f"the preview of {tool.name!r} returned {type(made).__name__}, not a Preview")
+    if tool.info.resources and tool.place != "toolkit":
+        marked = _preview_from_marks(tool.info, args, ctx._core.context.workspace)
+        made = replace(made, reads=(*made.reads, *marked.reads), writes=(*made.writes, *marked.writes))
     return made
 
 

@@ -16,7 +16,19 @@ import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Self, TypeAlias, TypeVar, cast
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Final,
+    Generic,
+    Literal,
+    NamedTuple,
+    Protocol,
+    Self,
+    TypeAlias,
+    TypeVar,
+    cast,
+)
 
 from toolkit.errors import PolicyError, nearest
 from toolkit.guard.policy.rule import DECISIONS, HINTS, Decision, Hint, Rule
@@ -34,7 +46,14 @@ NameT = TypeVar("NameT", bound=str)
 
 Admission: TypeAlias = Literal["allow", "ask", "deny", "depends"]
 FindHints: TypeAlias = Callable[[str], Collection[Hint]]
-Explain: TypeAlias = "Callable[[str, Mapping[str, Any]], Verdict]"
+
+
+class Explain(Protocol):
+    """The toolkit that a policy was built into, as the policy asks it."""
+
+    def __call__(self, name: str, arguments: Mapping[str, Any], /) -> Verdict: ...
+
+    def bindings(self) -> tuple[BoundRule, ...]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +64,30 @@ class Verdict:
     because: str
     considered: tuple[Considered, ...] = field(default=(), repr=False, compare=False)
     """What the policy looked at, in the order in which it counts; only ``explain`` fills it."""
+    unbound: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    """Rules that cannot keep the tool from what they are about, with the way out; only ``explain`` fills it."""
+
+
+Door: TypeAlias = Literal["file tools", "fetches", "commands", "programs", "local servers", "remote servers"]
+"""A way to touch something."""
+How: TypeAlias = Literal["kernel", "checked", "-", "cannot bind"]
+"""How a limit holds: enforced by the kernel, checked by us before or while a call runs, without meaning there, or not."""
+
+
+class Binding(NamedTuple):
+    """How a limit holds at one door, and for each tool there that it cannot bind, a sentence with the way out."""
+
+    how: How
+    unbound: Mapping[str, str] = {}
+
+
+class BoundRule(NamedTuple):
+    """One rule of the policy, or one limit of the context, and how it holds at each door that the toolkit has."""
+
+    place: str | None
+    """``policy.toml:3:1``, if it was read from a file."""
+    text: str
+    doors: Mapping[Door, Binding]
 
 
 RUNS: Final = "runs commands"
@@ -208,6 +251,21 @@ class SecurityPolicy(Generic[NameT]):
             )
         return self._explain(name, args)
 
+    def bindings(self) -> tuple[BoundRule, ...]:
+        """Where each rule holds: the table of ``toolkit policy show``, for the toolkit that was built with the policy.
+
+        >>> from toolkit import ToolkitContext, create_agent_toolkit
+        >>> policy = SecurityPolicy(default="allow", rules=[Rule("deny", path="secrets/**")])
+        >>> with create_agent_toolkit(ToolkitContext(".", policy, sandbox="full")):
+        ...     for row in policy.bindings():
+        ...         if "secrets" in row.text:
+        ...             row.doors["file tools"].how, row.doors["commands"].how
+        ('checked', 'kernel')
+        """
+        if self._explain is None:
+            raise PolicyError("a policy can say where its rules hold only after a toolkit was built with it")
+        return self._explain.bindings()
+
     def _withholds(self, name: str, permission: Permission) -> bool:
         """Whether a deny or ask rule withholds an optional permission from a tool.
 
@@ -285,6 +343,10 @@ class SecurityPolicy(Generic[NameT]):
         own = cast("Mapping[str, Decision]", self.tools).get(name, "deny")
         naming = (rule.decision for rule in self.rules if name in (rule.tools or ()))
         return any(decision != "deny" for decision in (own, *naming))
+
+    def _parts(self) -> tuple[SecurityPolicy[Any], ...]:
+        """The policies whose rules count, which is this one unless it narrows another."""
+        return (self,)
 
     def _locate(self, path: KeyPath) -> str | None:
         """``policy.toml:3:1``: where a key is in the file of the policy; None if it was not read from one."""
@@ -488,6 +550,9 @@ class NarrowedPolicy(SecurityPolicy[NameT]):
         attached = super()._attach(known, explain, roots, find_hints, package, must_be_named)
         attached._limit, attached._own = limit, own
         return attached
+
+    def _parts(self) -> tuple[SecurityPolicy[Any], ...]:
+        return self._limit, self._own
 
     def _for_unlisted_tools(self) -> Self:
         view = super()._for_unlisted_tools()

@@ -107,13 +107,13 @@ class _Mount:
 
 
 @dataclass(frozen=True, slots=True)
-class _Nothing:
+class _EmptyMount:
     """What is mounted over a hidden path; ``file`` is the descriptor of an empty file, None over a directory."""
 
     file: int | None
 
 
-_Mounts: TypeAlias = dict[str, _Mount | _Nothing]
+_Mounts: TypeAlias = dict[str, _Mount | _EmptyMount]
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ class BubblewrapStarter:
             with contextlib.ExitStack() as stack:
                 limited = self._limited_mounts(request, stack)
                 mounts: _Mounts = {**self._root_mounts(request), **self._held_mounts(request), **trusted}
-                hidden = [place for place, mount in limited.items() if isinstance(mount, _Nothing)]
+                hidden = [place for place, mount in limited.items() if isinstance(mount, _EmptyMount)]
                 mounts = {place: mounts[place] for place in mounts if not any(is_below(place, one) for one in hidden)}
                 mounts |= limited
                 files = {path: _close_with(stack, os.open(path, os.O_RDONLY | os.O_CLOEXEC)) for path in self._files}
@@ -201,7 +201,7 @@ class BubblewrapStarter:
             "client": client,
             "server": self._server,
             "mounts": {place: mount.identity for place, mount in mounts.items() if isinstance(mount, _Mount)},
-            "hidden": [place for place, mount in mounts.items() if isinstance(mount, _Nothing)],
+            "hidden": [place for place, mount in mounts.items() if isinstance(mount, _EmptyMount)],
         }
         return marshal.dumps(message)
 
@@ -252,7 +252,7 @@ class BubblewrapStarter:
                 mounts[place] = _Mount(place, identity(os.stat(place)), True)
             else:
                 file = None if os.path.isdir(place) else _close_with(stack, _make_memory_file(b""))
-                mounts[place] = _Nothing(file)
+                mounts[place] = _EmptyMount(file)
         return mounts
 
     def _trusted_mounts(self) -> dict[str, _Mount]:
@@ -301,7 +301,7 @@ def _copy_steps(files: dict[str, int]) -> dict[str, list[str]]:
 
 
 def _files_of(mounts: _Mounts) -> list[int]:
-    return [mount.file for mount in mounts.values() if isinstance(mount, _Nothing) and mount.file is not None]
+    return [mount.file for mount in mounts.values() if isinstance(mount, _EmptyMount) and mount.file is not None]
 
 
 def _mount_options(system: dict[str, list[str]], mounts: _Mounts) -> list[str]:
@@ -321,7 +321,7 @@ def _mount_options(system: dict[str, list[str]], mounts: _Mounts) -> list[str]:
     return [*(word for place in sorted(steps) for word in steps[place]), "--remount-ro", "/"]
 
 
-def _mount_step(place: str, mount: _Mount | _Nothing) -> list[str]:
+def _mount_step(place: str, mount: _Mount | _EmptyMount) -> list[str]:
     if isinstance(mount, _Mount):
         return ["--ro-bind" if mount.read_only else "--bind", mount.source, place]
     if mount.file is None:

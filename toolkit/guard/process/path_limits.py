@@ -59,7 +59,7 @@ class LimitedPaths:
         # Each kind is looked for by itself, because what an approval lifts may be around what nothing lifts.
         kinds = ([limit for limit in limits if (limit.hides, limit.asks) == kind] for kind in _KINDS)
         self._reasons: Final = {limit.because: limit.asks for limit in limits}
-        self._finders: Final = [_Finder(self._roots, kind) for kind in kinds if kind]
+        self._finders: Final = [_LimitFinder(self._roots, kind) for kind in kinds if kind]
 
     def find(self, approved: Iterable[Names] = ()) -> tuple[list[LimitedEntry], tuple[HiddenPaths, ...]]:
         """What the sandbox mounts over, outermost first, and how much of it each rule hides."""
@@ -93,7 +93,7 @@ def _without_hidden(found: dict[str, _Found]) -> dict[str, _Found]:
     return kept
 
 
-class _Finder:
+class _LimitFinder:
     """Finds what the limits of one kind cover."""
 
     def __init__(self, roots: Sequence[ScanRoot], limits: Sequence[PathLimit]) -> None:

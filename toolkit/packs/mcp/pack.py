@@ -121,7 +121,8 @@ class _Handler:
 
     def as_parts(self) -> HandlerParts[..., object]:
         place: Place = "local server" if self._server.command else "remote"
-        return HandlerParts(self, preview=self._preview, sandboxed=not self._opted_out, place=place)
+        network = self._server.command_network
+        return HandlerParts(self, preview=self._preview, sandboxed=not self._opted_out, place=place, network=network)
 
     async def __call__(self, args: BaseModel, ctx: ToolContext) -> object:
         connection = await ctx.resolve_async(self._key)
