@@ -262,7 +262,8 @@ class _Table:
 
 
 _REMOTE: Final = (
-    "the server works on files of its own; deny the tool, or mark the argument that names a path with x-resource"
+    "the server works on files of its own; deny the tool, or mark the argument that names a path ('resources' of its"
+    " import)"
 )
 _OPTED_OUT: Final = "its server runs outside the sandbox; deny the tool, or remove sandbox = false"
 _UNSANDBOXED: Final = "with sandbox='unsafe-none' nothing holds its commands; deny the tool, or use a sandbox"
