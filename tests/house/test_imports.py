@@ -39,12 +39,15 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.toml_places",
         "toolkit.visible",
     ),
+    # on top of the guard: what is convenient, locks and transactions
+    "toolkit/files": ("toolkit.errors", "toolkit.files", "toolkit.guard"),
     "toolkit/inject.py": ("toolkit.errors", "toolkit.guard.forks", "toolkit.inject"),
     "toolkit/runtime": (
         "toolkit.errors",
         "toolkit.schema",
         "toolkit.lazy_exports",
         "toolkit.wire",
+        "toolkit.files",
         "toolkit.guard",
         "toolkit.inject",
         "toolkit.runtime",
@@ -63,7 +66,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.runtime.stores.keys",
         "toolkit.runtime.stores.todos",
         "toolkit.guard.policy.preview",
-        "toolkit.guard.files.write",
+        "toolkit.files.transaction",
         "toolkit.guard.process.guard",
         "toolkit.builtin",
         "toolkit.visible",
@@ -226,6 +229,7 @@ TOUCH_THE_SYSTEM = {
     # runs a module's own list of imports, without importing anything
     "toolkit/lazy_exports.py",
     # the private state directory, and the audit log outside every root
+    "toolkit/files/journal.py", "toolkit/files/locks.py",
     "toolkit/runtime/state_directory.py", "toolkit/runtime/stores/private_files.py", "toolkit/runtime/stores/output_files.py", "toolkit/runtime/audit",
 }  # fmt: skip
 
@@ -387,7 +391,9 @@ NOT_FOR_A_FIRST_CALL = (
     "pydantic.root_model",
     *("toolkit.adapters", "toolkit.cli", "toolkit.codegen", "toolkit.loop", "toolkit.packs", "toolkit.schema"),
     *("toolkit.guard.git", "toolkit.guard.network", "toolkit.guard.review"),
-    *("toolkit.guard.files.changes", "toolkit.guard.files.write", "toolkit.guard.files.transaction"),
+    *("toolkit.guard.files.changes", "toolkit.guard.files.write"),
+    *("toolkit.files.journal", "toolkit.files.locks", "toolkit.files.recovery", "toolkit.files.steps"),
+    "toolkit.files.transaction",
     *("toolkit.guard.policy.commands", "toolkit.guard.policy.touched", "toolkit.guard.policy.preview"),
     *("toolkit.guard.process.guard", "toolkit.guard.process.guard"),
     *("toolkit.runtime.audit", "toolkit.runtime.functions", "toolkit.runtime.stores", "toolkit.runtime.output.cache"),

@@ -2,12 +2,18 @@
 
 Each folder is one concern and can be audited by itself: ``policy`` decides; ``files``,
 ``process`` and ``network`` act; ``review`` looks at what a command left. This package
-uses the standard library and ``toolkit.errors`` only. Everything here is loaded when it is first used.
+uses the standard library and ``toolkit.errors`` only; ``SandboxFS`` and transactions are built on top of it, in
+``toolkit.files``. Everything here is loaded when it is first used.
 """
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from toolkit.files.recovery import Recovery as Recovery
+    from toolkit.files.sandbox_fs import SandboxFS as SandboxFS
+    from toolkit.files.transaction import Drop as Drop
+    from toolkit.files.transaction import FileChange as FileChange
+    from toolkit.files.transaction import Put as Put
     from toolkit.guard.files.handles import DirEntry as DirEntry
     from toolkit.guard.files.handles import EntryNames as EntryNames
     from toolkit.guard.files.handles import FileInfo as FileInfo
@@ -18,12 +24,7 @@ if TYPE_CHECKING:
     from toolkit.guard.files.protect import RUNS_LATER as RUNS_LATER
     from toolkit.guard.files.resolve import ResolverName as ResolverName
     from toolkit.guard.files.resolve import has_openat2 as has_openat2
-    from toolkit.guard.files.sandbox_fs import SandboxFS as SandboxFS
-    from toolkit.guard.files.transaction import Recovery as Recovery
-    from toolkit.guard.files.write import Drop as Drop
-    from toolkit.guard.files.write import FileChange as FileChange
     from toolkit.guard.files.write import Fingerprint as Fingerprint
-    from toolkit.guard.files.write import Put as Put
     from toolkit.guard.files.write import WrittenFile as WrittenFile
     from toolkit.guard.git import GitChange as GitChange
     from toolkit.guard.git import GitGuard as GitGuard

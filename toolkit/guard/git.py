@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from toolkit.errors import SandboxViolation, ToolFailed
+from toolkit.guard.files.guard import FileGuard
 from toolkit.guard.files.handles import Check
 from toolkit.guard.files.path import display
-from toolkit.guard.files.sandbox_fs import SandboxFS
 from toolkit.guard.process.guard import ProcessGuard, ProcessResult
 
 _TIMEOUT: Final = 60.0
@@ -128,7 +128,7 @@ class GitGuard:
         view._fs = self._fs.with_check(check)
         return view
 
-    def with_deny_of(self, fs: SandboxFS) -> GitGuard:
+    def with_deny_of(self, fs: FileGuard) -> GitGuard:
         """A view that leaves out, and counts, what ``fs`` would not list; ``fs`` has the same workspace."""
         view = copy.copy(self)
         view._deny_fs = fs

@@ -20,8 +20,8 @@ from toolkit.runtime.output import MessageForm, NewMessage, ToolMessage
 from toolkit.runtime.workers import is_async
 
 if TYPE_CHECKING:
+    from toolkit.files.sandbox_fs import SandboxFS
     from toolkit.guard.files.consent import Consent
-    from toolkit.guard.files.sandbox_fs import SandboxFS
     from toolkit.guard.permission import Permission
     from toolkit.guard.policy.policy import Verdict
     from toolkit.runtime.discovery import ToolIndex

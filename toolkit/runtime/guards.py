@@ -8,9 +8,9 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 from toolkit.errors import SetupError
+from toolkit.files.sandbox_fs import HoldLock, SandboxFS
 from toolkit.guard.files.path import Accept, ignore_changes
 from toolkit.guard.files.protect import Root
-from toolkit.guard.files.sandbox_fs import HoldLock, SandboxFS
 from toolkit.guard.forks import start_again_in_child
 from toolkit.guard.trusted_code import open_package, trusted_code
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import logging
     import os
 
-    from toolkit.guard.files.sandbox_fs import SandboxFS
+    from toolkit.files.sandbox_fs import SandboxFS
     from toolkit.guard.git import GitGuard
     from toolkit.guard.network.guard import NetGuard
     from toolkit.guard.permission import CommandNetwork, Permission

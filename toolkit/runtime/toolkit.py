@@ -41,8 +41,8 @@ from toolkit.runtime.workers import LoopThread, Workers
 from toolkit.schema.models import ToolModel
 
 if TYPE_CHECKING:
+    from toolkit.files.sandbox_fs import HoldLock, SandboxFS
     from toolkit.guard.files.consent import Consent, LocatedPath
-    from toolkit.guard.files.sandbox_fs import HoldLock, SandboxFS
     from toolkit.guard.permission import Permission
     from toolkit.guard.policy.policy import SecurityPolicy, Verdict
     from toolkit.guard.policy.preview import Preview

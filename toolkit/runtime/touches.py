@@ -14,8 +14,8 @@ from toolkit.guard.files.consent import AskRule, Consent, Globs
 from toolkit.guard.policy.policy import Verdict
 
 if TYPE_CHECKING:
+    from toolkit.files.sandbox_fs import SandboxFS
     from toolkit.guard.files.consent import LocatedPath
-    from toolkit.guard.files.sandbox_fs import SandboxFS
     from toolkit.guard.permission import Permission
     from toolkit.guard.policy.policy import SecurityPolicy
     from toolkit.guard.policy.preview import Preview

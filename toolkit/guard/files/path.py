@@ -122,6 +122,15 @@ def split_names(text: str) -> list[str]:
     return [name for name in text.split("/") if name not in ("", ".")]
 
 
+def is_entry_name(name: str) -> bool:
+    """Whether it can be the name of an entry in a directory: neither a path, nor the directory itself or the one above it.
+
+    >>> is_entry_name("a"), is_entry_name(".."), is_entry_name("a/b")
+    (True, False, False)
+    """
+    return name not in ("", ".", "..") and "/" not in name and "\0" not in name
+
+
 # -- errors ------------------------------------------------------------------------------------------------------------
 
 # What an error of the operating system means. Its own text is left out, because it may name a host path.

@@ -42,6 +42,15 @@ class Descriptor:
     def __init__(self, number: int) -> None:
         self.number = number
 
+    @staticmethod
+    def copy_of(number: int) -> Descriptor:
+        """Another descriptor of what this one leads to."""
+        return Descriptor(os.dup(number))
+
+    def stat(self) -> os.stat_result:
+        """What it leads to."""
+        return os.fstat(self.number)
+
     def __del__(self) -> None:
         self._close(self.number)
 

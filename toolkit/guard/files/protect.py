@@ -13,7 +13,7 @@ import copy
 import errno
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
@@ -34,12 +34,15 @@ from toolkit.guard.files.place import Descriptor, Names, Place, find_place, is_d
 from toolkit.guard.files.resolve import HANDLE, MAX_LINKS, Resolver
 
 if TYPE_CHECKING:
-    from toolkit.guard.files.locks import HoldElsewhere
+    from toolkit.guard.files.handles import Check
     from toolkit.guard.permission import GitMode
 
 
 # File systems with short names call the first one by the second.
 ALWAYS_PROTECTED: Final = (".git", "git~1")
+
+HoldPlaces: TypeAlias = "Callable[[Iterable[Names], Check], AbstractContextManager[None]]"
+"""Keeps other writers of these real paths out; ``Check`` ends the wait by raising."""
 
 _LOADS_CODE: Final = "the toolkit or its Python interpreter loads code or settings from"
 
@@ -102,6 +105,11 @@ def journal_outside(path: str, roots: Sequence[Root]) -> str:
     return "/" + "/".join(names)
 
 
+def hold_nothing(places: Iterable[Names], check: Check) -> AbstractContextManager[None]:
+    """For files that nobody else writes."""
+    return nullcontext()
+
+
 class AccessRules:
     """The workspace, the extra roots, and the rules that hold below them."""
 
@@ -113,8 +121,9 @@ class AccessRules:
         "_protected",
         "_read_only",
         "checks_reads",
-        "hold_elsewhere",
+        "hold",
         "may_write",
+        "roots",
         "workspace",
     )
 
@@ -125,10 +134,11 @@ class AccessRules:
         protected: Globs,
         read_only: ReadOnlyPlaces | None = None,
         git: GitMode = "commit",
-        hold_elsewhere: HoldElsewhere | None = None,
+        hold: HoldPlaces = hold_nothing,
     ) -> None:
-        self.hold_elsewhere: Final = hold_elsewhere
+        self.hold: Final = hold
         self.workspace: Final = workspace
+        self.roots: Final = (workspace, *extra)
         self._extra: Final = {root.name: root for root in extra}
         self._protected: Final = protected
         self._read_only: Final = read_only
@@ -331,7 +341,7 @@ class AccessRules:
 
     def _real_roots(self) -> Iterator[tuple[Root, Names]]:
         """Looked up each time, because a root may be renamed while it is held open."""
-        for root in (self.workspace, *self._extra.values()):
+        for root in self.roots:
             yield root, real_names(root.number)
 
 

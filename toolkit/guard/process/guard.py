@@ -36,10 +36,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self, TypeAlias, TypedDict, Unpack
 
 from toolkit.errors import InvalidArguments, SetupError, ToolFailed, ToolkitError, ToolNotAllowed
+from toolkit.guard.files.guard import FileGuard
 from toolkit.guard.files.handles import Check
 from toolkit.guard.files.path import Accept, display
 from toolkit.guard.files.protect import Root
-from toolkit.guard.files.sandbox_fs import SandboxFS
 from toolkit.guard.forks import close_pipe, open_pipe, start_again_in_child
 from toolkit.guard.network.hosts import Network
 from toolkit.guard.permission import (
@@ -173,7 +173,7 @@ class ProcessGuard:
             inside = [one.real for one in (root, *write)]
             self._choice = judge_exposed_code(self._choice, inside, by_name=sandbox == "reduced")
         with StartErrors(), contextlib.ExitStack() as stack:
-            self.fs = stack.enter_context(SandboxFS(root))
+            self.fs = stack.enter_context(FileGuard(root))
             self._sandbox = Sandbox(
                 root,
                 writable=mode == "workspace-write",
