@@ -32,25 +32,41 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.wire.call",
     ),
     "toolkit/wire": ("toolkit.errors", "toolkit.schema", "toolkit.lazy_exports", "toolkit.wire"),
+    # what a fork starts again, what has run out, what belongs to the user
+    "toolkit/forks.py": (),
+    "toolkit/system_faults.py": ("toolkit.errors",),
+    "toolkit/user_state.py": ("toolkit.errors",),
     "toolkit/guard": (
         "toolkit.errors",
+        "toolkit.forks",
         "toolkit.guard",
         "toolkit.lazy_exports",
+        "toolkit.system_faults",
         "toolkit.toml_places",
+        "toolkit.user_state",
         "toolkit.visible",
     ),
     # on top of the guard: what is convenient, locks and transactions
-    "toolkit/files": ("toolkit.errors", "toolkit.files", "toolkit.guard"),
-    "toolkit/inject.py": ("toolkit.errors", "toolkit.guard.forks", "toolkit.inject"),
+    "toolkit/files": (
+        "toolkit.errors",
+        "toolkit.files",
+        "toolkit.guard",
+        "toolkit.system_faults",
+        "toolkit.user_state",
+    ),
+    "toolkit/inject.py": ("toolkit.errors", "toolkit.forks", "toolkit.inject"),
     "toolkit/runtime": (
         "toolkit.errors",
         "toolkit.schema",
         "toolkit.lazy_exports",
         "toolkit.wire",
         "toolkit.files",
+        "toolkit.forks",
         "toolkit.guard",
         "toolkit.inject",
         "toolkit.runtime",
+        "toolkit.system_faults",
+        "toolkit.user_state",
         "toolkit.visible",
     ),
     "toolkit/builtin": (
@@ -76,10 +92,12 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.schema",
         "toolkit.lazy_exports",
         "toolkit.wire",
+        "toolkit.forks",
         "toolkit.guard",
         "toolkit.inject",
         "toolkit.runtime",
         "toolkit.packs",
+        "toolkit.user_state",
     ),
     "toolkit/adapters": ("toolkit.errors", "toolkit.schema", "toolkit.wire", "toolkit.adapters", "toolkit.visible"),
     "toolkit/loop": (
@@ -105,6 +123,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "toolkit/serve": (
         "toolkit.__version__",
         "toolkit.errors",
+        "toolkit.forks",
         "toolkit.guard",
         "toolkit.runtime",
         "toolkit.serve",
@@ -210,6 +229,8 @@ OPENS = {"open", "__import__", "eval", "exec"}
 TOUCH_THE_SYSTEM = {
     # for a tool, only the guard
     "toolkit/guard",
+    # descriptors of this process that no fork keeps, names of errors, and the environment of the user
+    "toolkit/forks.py", "toolkit/system_faults.py", "toolkit/user_state.py",
     # for people at the command line and for specs at build time
     "toolkit/cli", "toolkit/schema/spec.py", "toolkit/schema/spec_files.py", "toolkit/schema/places.py", "toolkit/schema/checks.py", "codegen",
     # the pipes of processes in the sandbox, and what runs inside it

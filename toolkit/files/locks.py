@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from toolkit.errors import ToolFailed
 from toolkit.guard.files.path import display
-from toolkit.guard.user_state import user_state_directory
+from toolkit.user_state import user_state_directory
 
 if TYPE_CHECKING:
     from toolkit.guard.files.place import Names

@@ -19,7 +19,7 @@ from toolkit.files.transaction import finish, undo
 from toolkit.guard.files.path import SandboxPath
 from toolkit.guard.files.place import Descriptor, Names, open_folder, real_names
 from toolkit.guard.files.protect import AccessRules
-from toolkit.guard.system_faults import describe_errno
+from toolkit.system_faults import describe_errno
 
 
 @dataclass(frozen=True, slots=True)

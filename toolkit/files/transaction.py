@@ -58,7 +58,7 @@ from toolkit.guard.files.write import (
     unused_name,
     write_all,
 )
-from toolkit.guard.system_faults import OsErrorTranslation, describe_errno, find_system_fault
+from toolkit.system_faults import OsErrorTranslation, describe_errno, find_system_fault
 
 if TYPE_CHECKING:
     import os

@@ -1,9 +1,9 @@
 """The boundary: what a tool may touch, and the only code that touches the system for it.
 
-Each folder is one concern and can be audited by itself: ``policy`` decides; ``files``,
-``process`` and ``network`` act; ``review`` looks at what a command left. This package
-uses the standard library and ``toolkit.errors`` only; ``SandboxFS`` and transactions are built on top of it, in
-``toolkit.files``. Everything here is loaded when it is first used.
+Each folder is one concern and can be audited by itself: ``policy`` decides; ``files``, ``process`` and ``network`` act;
+``review`` looks at what a command left. This package uses the standard library, ``toolkit.errors`` and small modules next
+to it. What is only convenient or reliable is built on top, such as ``SandboxFS`` and transactions in ``toolkit.files``; its
+names are listed here all the same. Everything is loaded when it is first used.
 """
 
 from typing import TYPE_CHECKING

@@ -25,7 +25,7 @@ from typing import Final, NamedTuple
 from toolkit.errors import SetupError
 from toolkit.guard.files.protect import Root
 from toolkit.guard.process.program import MAX_LINKS, follow_links, helper_interpreter
-from toolkit.guard.user_state import confirmed_imports
+from toolkit.user_state import confirmed_imports
 
 DEPENDENCIES: Final = frozenset({
     "_cffi_backend", "_xxhash", "_yaml", "annotated_doc", "annotated_types", "anthropic", "anyio", "attr",

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 from toolkit.errors import SetupError
 from toolkit.files.sandbox_fs import HoldLock, SandboxFS
+from toolkit.forks import start_again_in_child
 from toolkit.guard.files.path import Accept, ignore_changes
 from toolkit.guard.files.protect import Root
-from toolkit.guard.forks import start_again_in_child
 from toolkit.guard.trusted_code import open_package, trusted_code
 
 if TYPE_CHECKING:

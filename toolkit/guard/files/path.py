@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from toolkit.errors import FailureReason, InvalidArguments, SandboxViolation, ToolFailed, ToolkitError
-from toolkit.guard.system_faults import SCARCE, OsErrorTranslation, describe_errno, system_fault
+from toolkit.system_faults import SCARCE, OsErrorTranslation, describe_errno, system_fault
 from toolkit.visible import is_hidden_character
 
 if TYPE_CHECKING:

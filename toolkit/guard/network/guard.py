@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
 
 from toolkit.errors import InvalidArguments, SandboxViolation, ToolFailed
 from toolkit.guard.network.hosts import Address, Host, Network, Url, parse_address
-from toolkit.guard.system_faults import OsErrorTranslation
+from toolkit.system_faults import OsErrorTranslation
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer

@@ -24,7 +24,7 @@ from toolkit.guard.permission import CommandLimits, EndedBy
 from toolkit.guard.process.fork_client import CommandHandle
 from toolkit.guard.process.kernel import PROXY_PORT
 from toolkit.guard.process.messages import CommandRequest
-from toolkit.guard.system_faults import SCARCE_AT_START, describe_errno, system_fault
+from toolkit.system_faults import SCARCE_AT_START, describe_errno, system_fault
 
 # No room for another user namespace is ENOSPC. Commands have run in this sandbox, so that may pass as well.
 _MAY_PASS: Final = SCARCE_AT_START | {errno.ENOSPC}

@@ -36,11 +36,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self, TypeAlias, TypedDict, Unpack
 
 from toolkit.errors import InvalidArguments, SetupError, ToolFailed, ToolkitError, ToolNotAllowed
+from toolkit.forks import close_pipe, open_pipe, start_again_in_child
 from toolkit.guard.files.guard import FileGuard
 from toolkit.guard.files.handles import Check
 from toolkit.guard.files.path import Accept, display
 from toolkit.guard.files.protect import Root
-from toolkit.guard.forks import close_pipe, open_pipe, start_again_in_child
 from toolkit.guard.network.hosts import Network
 from toolkit.guard.permission import (
     Carrier,
@@ -58,8 +58,8 @@ from toolkit.guard.process.messages import CommandRequest
 from toolkit.guard.process.program import expand_home, find_environment
 from toolkit.guard.process.sandbox import GuardedNetwork, Sandbox, StartErrors, open_root, stdin_from_pipe
 from toolkit.guard.process.tier import Tier, TierChoice, pick_tier
-from toolkit.guard.system_faults import system_fault
 from toolkit.guard.trusted_code import places_to_hold
+from toolkit.system_faults import system_fault
 
 if TYPE_CHECKING:
     from toolkit.guard.network.proxy import UrlJudge

@@ -29,7 +29,7 @@ from toolkit.guard.process.fork_client import ForkServerClient
 from toolkit.guard.process.kernel import Unsupported, landlock_abi, machine, reason
 from toolkit.guard.process.messages import CommandRequest, Roots, Setup, identities
 from toolkit.guard.process.program import helper_interpreter, interpreter_roots
-from toolkit.guard.system_faults import SCARCE_AT_START, system_fault
+from toolkit.system_faults import SCARCE_AT_START, system_fault
 
 Tier: TypeAlias = Literal["full", "reduced", "none"]
 

@@ -27,10 +27,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from toolkit.errors import ToolkitError, ToolNotAllowed
+from toolkit.forks import start_again_in_child
 from toolkit.guard.files.consent import Globs, escape_pattern
 from toolkit.guard.files.path import Accept, display
 from toolkit.guard.files.protect import Root
-from toolkit.guard.forks import start_again_in_child
 from toolkit.guard.permission import GitMode
 from toolkit.guard.process.program import is_below
 from toolkit.guard.review.comparison import (
@@ -57,7 +57,7 @@ from toolkit.guard.review.scan import (
     place_of,
     read_entry,
 )
-from toolkit.guard.system_faults import OsErrorTranslation, describe_errno, find_system_fault
+from toolkit.system_faults import OsErrorTranslation, describe_errno, find_system_fault
 
 _SHOWN: Final = 10
 _MAX_TEXT: Final = 250
