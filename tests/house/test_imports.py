@@ -54,6 +54,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.system_faults",
         "toolkit.user_state",
     ),
+    # on top of the guard: HTTP over its connections
+    "toolkit/web.py": ("toolkit.errors", "toolkit.guard.network", "toolkit.system_faults"),
     "toolkit/inject.py": ("toolkit.errors", "toolkit.forks", "toolkit.inject"),
     "toolkit/runtime": (
         "toolkit.errors",
@@ -68,6 +70,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.system_faults",
         "toolkit.user_state",
         "toolkit.visible",
+        "toolkit.web",
     ),
     "toolkit/builtin": (
         "toolkit.generated",
@@ -98,6 +101,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.runtime",
         "toolkit.packs",
         "toolkit.user_state",
+        "toolkit.web",
     ),
     "toolkit/adapters": ("toolkit.errors", "toolkit.schema", "toolkit.wire", "toolkit.adapters", "toolkit.visible"),
     "toolkit/loop": (
@@ -411,7 +415,7 @@ NOT_FOR_A_FIRST_CALL = (
     *("bz2", "concurrent", "difflib", "json", "logging", "queue", "subprocess", "tomllib"),
     "pydantic.root_model",
     *("toolkit.adapters", "toolkit.cli", "toolkit.codegen", "toolkit.loop", "toolkit.packs", "toolkit.schema"),
-    *("toolkit.guard.git", "toolkit.guard.network", "toolkit.guard.review"),
+    *("toolkit.guard.git", "toolkit.guard.network", "toolkit.guard.review", "toolkit.web"),
     *("toolkit.guard.files.changes", "toolkit.guard.files.write"),
     *("toolkit.files.journal", "toolkit.files.locks", "toolkit.files.recovery", "toolkit.files.steps"),
     "toolkit.files.transaction",

@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from toolkit.guard.git import GitChange as GitChange
     from toolkit.guard.git import GitGuard as GitGuard
     from toolkit.guard.git import GitStatus as GitStatus
-    from toolkit.guard.network.guard import NetGuard as NetGuard
-    from toolkit.guard.network.guard import Response as Response
-    from toolkit.guard.network.guard import ServiceGuard as ServiceGuard
     from toolkit.guard.network.hosts import AddressRules as AddressRules
     from toolkit.guard.network.hosts import Host as Host
     from toolkit.guard.network.hosts import HostPattern as HostPattern
@@ -59,6 +56,9 @@ if TYPE_CHECKING:
     from toolkit.guard.process.guard import LongProcess as LongProcess
     from toolkit.guard.process.guard import ProcessGuard as ProcessGuard
     from toolkit.guard.process.guard import ProcessResult as ProcessResult
+    from toolkit.web import NetGuard as NetGuard
+    from toolkit.web import Response as Response
+    from toolkit.web import ServiceGuard as ServiceGuard
 else:
     from toolkit.lazy_exports import lazy_exports
 

@@ -35,7 +35,7 @@ from toolkit.user_state import fill_in, read_variables
 from toolkit.wire.content import ContentBlock, ContentOutput
 
 if TYPE_CHECKING:
-    from toolkit.guard.network.guard import Response
+    from toolkit.web import Response
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -567,7 +567,7 @@ class ApiService:
     public_only: bool = False
 
     def __post_init__(self) -> None:
-        from toolkit.guard.network.guard import check_headers
+        from toolkit.web import check_headers
 
         try:
             url = Url.parse(self.url)

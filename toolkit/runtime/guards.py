@@ -16,11 +16,11 @@ from toolkit.guard.trusted_code import open_package, trusted_code
 
 if TYPE_CHECKING:
     from toolkit.guard.git import GitGuard
-    from toolkit.guard.network.guard import NetGuard
     from toolkit.guard.permission import Mode
     from toolkit.guard.process.guard import ProcessGuard
     from toolkit.runtime.context import ToolkitContext
     from toolkit.runtime.programs.programs import Programs
+    from toolkit.web import NetGuard
 
 
 T = TypeVar("T")
@@ -136,8 +136,8 @@ class Guards:
     @_MadeOnce
     def net(self) -> NetGuard:
         """The only way to the network."""
-        from toolkit.guard.network.guard import NetGuard
         from toolkit.guard.network.hosts import Network
+        from toolkit.web import NetGuard
 
         return NetGuard(self._context.network or Network())
 

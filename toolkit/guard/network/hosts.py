@@ -1,7 +1,7 @@
 """Where a tool may connect to: URLs, host names and addresses, and the settings they are compared with (``Network``).
 
 Every text is either read in exactly one way or refused, so what is checked is what is connected to. Nothing here connects
-(``guard.py`` does), and neither ``socket`` nor ``ssl`` is loaded: every toolkit has a ``Network``, but few calls use it.
+(``connect.py`` does), and neither ``socket`` nor ``ssl`` is loaded: every toolkit has a ``Network``, but few calls use it.
 """
 
 from __future__ import annotations
