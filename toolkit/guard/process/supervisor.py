@@ -55,55 +55,19 @@ if TYPE_CHECKING:
 # directories of programs. What is in neither does not exist for a command.
 
 # What programs look up in /etc; the rest (shadow, keys, ...) stays hidden.
-ETC: Final = tuple(
-    f"/etc/{name}"
-    for name in (
-        "alternatives",
-        "bash.bashrc",
-        "ca-certificates",
-        "ca-certificates.conf",
-        "debian_version",
-        "fonts",
-        "gai.conf",
-        "gitattributes",
-        "gitconfig",
-        "group",
-        "host.conf",
-        "hosts",
-        "inputrc",
-        "java",
-        "ld.so.cache",
-        "ld.so.conf",
-        "ld.so.conf.d",
-        "locale.alias",
-        "locale.conf",
-        "localtime",
-        "lsb-release",
-        "magic",
-        "mime.types",
-        "nsswitch.conf",
-        "os-release",
-        "passwd",
-        "perl",
-        "pki/ca-trust",
-        "pki/tls/certs",
-        "profile",
-        "protocols",
-        "resolv.conf",
-        "services",
-        "ssl/certs",
-        "ssl/openssl.cnf",
-        "terminfo",
-        "timezone",
-        "xdg",
-        # Where Debian keeps what every Java program reads; passwords for remote management are next to it.
-        *(
-            f"java-{version}-openjdk/{name}"
-            for version in (11, 17, 21, 25)
-            for name in ("logging.properties", "net.properties", "security")
-        ),
-    )
-)
+_IN_ETC: Final = """
+    alternatives bash.bashrc ca-certificates ca-certificates.conf debian_version fonts gai.conf gitattributes
+    gitconfig group host.conf hosts inputrc java ld.so.cache ld.so.conf ld.so.conf.d locale.alias locale.conf
+    localtime lsb-release magic mime.types nsswitch.conf os-release passwd perl pki/ca-trust pki/tls/certs profile
+    protocols resolv.conf services ssl/certs ssl/openssl.cnf terminfo timezone xdg
+"""
+# Where Debian keeps what every Java program reads; passwords for remote management are next to it.
+_OF_JAVA: Final = [
+    f"java-{version}-openjdk/{name}"
+    for version in (11, 17, 21, 25)
+    for name in ("logging.properties", "net.properties", "security")
+]
+ETC: Final = tuple(f"/etc/{name}" for name in (*_IN_ETC.split(), *_OF_JAVA))
 DEVICES: Final = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 DEV_LINKS: Final = {
     "fd": "/proc/self/fd",
