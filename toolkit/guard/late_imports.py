@@ -36,8 +36,9 @@ from opcode import opmap
 from types import CodeType, FrameType, ModuleType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from toolkit.guard.files.place import current_directory, trace_links
 from toolkit.guard.process.program import is_below
-from toolkit.guard.trusted_code import DEPENDENCIES, RootSet, above, current_directory, find_trusted, follow
+from toolkit.guard.trusted_code import DEPENDENCIES, RootSet, above, find_trusted
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution, DistributionFinder
@@ -106,7 +107,7 @@ class TrustedFinder:
 
     def exposed(self, roots: Sequence[str]) -> list[str]:
         """Those that are on ``sys.path``."""
-        untrusted = [follow(entry).forms[-1] for entry in self._split(sys.path)[1]]
+        untrusted = [trace_links(entry).forms[-1] for entry in self._split(sys.path)[1]]
         return [root for root in map(os.path.realpath, roots) if any(is_below(entry, root) for entry in untrusted)]
 
     def find_spec(
@@ -141,7 +142,7 @@ class TrustedFinder:
 
     def may_be_written(self, path: str) -> bool:
         """Whether a tool may write at ``path``, or replace a link on the way to it."""
-        way = follow(path)
+        way = trace_links(path)
         return any(self._is_exposed(step) for step in (*way.links, way.forms[-1]))
 
     def _is_exposed(self, path: str) -> bool:
@@ -164,7 +165,7 @@ class TrustedFinder:
             for entry in entries:
                 (known.untrusted if self.may_be_written(entry) else known.trusted).append(entry)
             for entry in known.trusted:
-                for child in self._roots.names_in(follow(entry).forms[-1]):
+                for child in self._roots.names_in(trace_links(entry).forms[-1]):
                     known.roots.setdefault(child, set()).add(entry)
             self._split_paths[key] = known
         inside = known.roots.get(name)

@@ -30,8 +30,8 @@ from toolkit.guard.files.consent import (
     fold_all,
 )
 from toolkit.guard.files.path import SandboxPath, display, outside_error, removed_root, split_names, to_failure
-from toolkit.guard.files.place import Descriptor, Names, Place, find_place, is_directory, real_names
-from toolkit.guard.files.resolve import HANDLE, MAX_LINKS, Resolver
+from toolkit.guard.files.place import Descriptor, Names, Place, find_place, is_directory, real_names, trace_links
+from toolkit.guard.files.resolve import HANDLE, Resolver
 
 if TYPE_CHECKING:
     from toolkit.guard.files.handles import Check
@@ -434,8 +434,9 @@ class ReadOnlyPlaces:
         places: set[Names] = set()
         ways: set[Names] = set()
         for path in _require_absolute(paths):
-            real, links = _trace(path)
-            found = {tuple(split_names(os.path.normpath(path))), real}
+            way = trace_links(path)
+            links = {tuple(split_names(link)) for link in way.links}
+            found = {tuple(split_names(form)) for form in (os.path.normpath(path), way.forms[-1])}
             places |= found
             ways |= links
             ways.update(place[:depth] for place in found | links for depth in range(len(place)))
@@ -458,30 +459,6 @@ def _require_absolute(paths: Sequence[str]) -> Iterator[str]:
         if not isinstance(path, str) or not path.startswith("/") or "\0" in path:
             raise SetupError(f"read_only must be absolute paths, not {path!r}")
         yield path
-
-
-def _trace(path: str) -> tuple[Names, set[Names]]:
-    """The real path, and every link on the way to it by the real path of its directory. Missing names stay as they are."""
-    here: list[str] = []
-    links: set[Names] = set()
-    followed = 0
-    todo = split_names(path)[::-1]
-    while todo:
-        name = todo.pop()
-        if name == "..":
-            del here[-1:]
-            continue
-        try:
-            target = os.readlink("/".join(("", *here, name)))
-        except OSError:
-            target = ""
-        here.append(name)
-        if target and followed < MAX_LINKS:  # more is a loop, which leads nowhere
-            followed += 1
-            links.add(tuple(here))
-            del here[0 if target.startswith("/") else -1 :]
-            todo += split_names(target)[::-1]
-    return tuple(here), links
 
 
 def _to_pattern(names: Iterable[str]) -> _Pattern:

@@ -16,7 +16,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from toolkit.errors import InvalidArguments, SandboxViolation, ToolFailed, ToolkitError, ToolNotAllowed
 from toolkit.guard.files.path import display
@@ -25,6 +25,9 @@ from toolkit.guard.process.fork_client import CommandHandle
 from toolkit.guard.process.kernel import PROXY_PORT
 from toolkit.guard.process.messages import CommandRequest
 from toolkit.system_faults import SCARCE_AT_START, describe_errno, system_fault
+
+if TYPE_CHECKING:
+    from toolkit.guard.network.proxy import CommandProxy
 
 # No room for another user namespace is ENOSPC. Commands have run in this sandbox, so that may pass as well.
 _MAY_PASS: Final = SCARCE_AT_START | {errno.ENOSPC}
@@ -56,36 +59,7 @@ class CommandExit:
         return cls(None, -code, ended_by, note) if code < 0 else cls(code, None, ended_by, note)
 
 
-class Command(Protocol):
-    """A command that was started and may have ended."""
-
-    @property
-    def poll_fd(self) -> int | None:
-        """A descriptor that becomes readable when ``has_ended`` may have changed; None where there is none."""
-
-    def has_ended(self) -> bool:
-        """Whether it and everything it started are gone; never waits."""
-
-    def kill(self) -> None:
-        """Kill it and everything it started; returns before it ``has_ended``."""
-
-    def outcome(self) -> CommandExit:
-        """How it ended, once it has; raises the reason if it never started."""
-
-    def close(self) -> None:
-        """Release its descriptors."""
-
-
-class RunningProxy(Protocol):
-    """The proxy of a command with the guarded network; it runs until it is closed."""
-
-    def close(self) -> None: ...
-
-    def refusals(self) -> Sequence[str]:
-        """What it did not permit, a line each."""
-
-
-StartProxy: TypeAlias = Callable[[int], RunningProxy]
+StartProxy: TypeAlias = "Callable[[int], CommandProxy]"
 """Starts the proxy of a command on the socket it listens on."""
 
 
@@ -106,11 +80,13 @@ class SandboxedCommand:
         self._request = request
         self._limits = limits
         self._start_proxy = start_proxy
-        self._proxy: RunningProxy | None = None
+        self._proxy: CommandProxy | None = None
         self._killed = False
         self.poll_fd: int | None = handle.poll_fd
+        """A descriptor that becomes readable when ``has_ended`` may have changed."""
 
     def has_ended(self) -> bool:
+        """Whether it and everything it started are gone; never waits."""
         ended = self._handle.has_ended()
         if self._start_proxy is not None and self._handle.listener is not None:
             start, self._start_proxy = self._start_proxy, None
@@ -120,10 +96,12 @@ class SandboxedCommand:
         return ended
 
     def kill(self) -> None:
+        """Kill it and everything it started; returns before it ``has_ended``."""
         self._killed = True
         self._handle.kill()
 
     def outcome(self) -> CommandExit:
+        """How it ended, once it has; raises the reason if it never started."""
         match self._handle.reports[:1]:
             case [("status", status, ended_by)]:
                 end = CommandExit.from_wait_status(status, cast("EndedBy", ended_by) or None, self._limits)
@@ -145,6 +123,7 @@ class SandboxedCommand:
         raise ToolFailed("IO", "the sandbox ended before the command did: it was killed from outside")
 
     def close(self) -> None:
+        """Release its descriptors."""
         self._handle.close()
         self._close_proxy()
 
@@ -183,6 +162,10 @@ class UnsandboxedCommand:
     def close(self) -> None:
         if self.poll_fd is not None:
             os.close(self.poll_fd)
+
+
+Command: TypeAlias = SandboxedCommand | UnsandboxedCommand
+"""A command that was started and may have ended."""
 
 
 def program_not_found(request: CommandRequest, number: int | None) -> ToolkitError:
@@ -280,17 +263,8 @@ _REFUSED: Final = frozenset(
     }
 )  # fmt: skip
 _REFUSED_PREFIXES: Final = (
-    "LD_",
-    "DYLD_",
-    "GIT_",
-    "PYTHON",
-    "PERL",
-    "BASH_FUNC_",
-    "MALLOC_",
-    "GLIBC_",
-    "SSH_",
-    "SUDO_",
-)
+    "LD_", "DYLD_", "GIT_", "PYTHON", "PERL", "BASH_FUNC_", "MALLOC_", "GLIBC_", "SSH_", "SUDO_",
+)  # fmt: skip
 _HARMLESS_PYTHON: Final = frozenset(
     ["PYTHONUNBUFFERED", "PYTHONHASHSEED", "PYTHONDONTWRITEBYTECODE", "PYTHONIOENCODING", "PYTHONUTF8"]
 )

@@ -26,7 +26,7 @@ import select
 import signal
 import socket
 from collections.abc import Callable
-from typing import Final, NoReturn, Protocol
+from typing import Final, NoReturn
 
 from toolkit.guard.files.resolve import HANDLE, pick
 from toolkit.guard.process import namespaces
@@ -48,22 +48,8 @@ from toolkit.guard.process.kernel import (
 from toolkit.guard.process.messages import CommandRequest, Roots, Setup, decode_setup, read_request
 from toolkit.guard.process.supervisor import Supervisor, kill_descendants, most_tasks, send_report
 
-_DESCRIPTORS: Final = 5  # as they come to the fork server, see ``_SupervisorStarter``
+_DESCRIPTORS: Final = 5  # as they come to the fork server, see ``_ForkStarter.start``
 _ROOM: Final = 16  # descriptors; more than what a command needs here, while it runs or when it ends
-
-
-class _SupervisorStarter(Protocol):
-    """Starts the supervisors of one fork server; each implementation builds one tier in one way."""
-
-    def start(self, request: CommandRequest, descriptors: list[int], foreign: list[int]) -> int:
-        """Start a supervisor and return its pid. ``descriptors`` are those of the message: the request, stdin, stdout,
-        stderr, the command's socket; ``foreign`` are others that the supervisor must not keep."""
-
-    def prepare_next(self, foreign: list[int]) -> None:
-        """Do what can be done before the next request comes."""
-
-    def clean_up(self, pid: int, client: int, killed: bool) -> None:
-        """After a supervisor has ended: return when everything of its command is gone."""
 
 
 def main(control_fd: int, workspace_fd: int) -> NoReturn:
@@ -97,7 +83,7 @@ def _allow_most_open_files() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def _make_starter(setup: Setup, workspace_fd: int) -> _SupervisorStarter:
+def _make_starter(setup: Setup, workspace_fd: int) -> _ForkStarter | BubblewrapStarter:
     landlock_abi()  # no tier without it
     with contextlib.suppress(OSError):  # protects nothing: where memory runs out, commands are to be killed first
         _write("/proc/self/oom_score_adj", "1000")
@@ -111,7 +97,7 @@ def _make_starter(setup: Setup, workspace_fd: int) -> _SupervisorStarter:
 
 
 class _Server:
-    def __init__(self, control: socket.socket, starter: _SupervisorStarter) -> None:
+    def __init__(self, control: socket.socket, starter: _ForkStarter | BubblewrapStarter) -> None:
         self._control = control
         self._starter = starter
         self._running: dict[int, tuple[int, int]] = {}  # pidfd of a supervisor -> its pid, its command's socket
@@ -169,7 +155,7 @@ class _Server:
 
 
 class _ForkStarter:
-    """The reduced tier: supervisors are forks of this process."""
+    """The reduced tier: supervisors are forks of this process. The other starters have the same methods."""
 
     def __init__(self, setup: Setup, workspace_fd: int, server: int) -> None:
         self._setup = setup
@@ -185,6 +171,8 @@ class _ForkStarter:
         return _open_roots(self._setup.roots)
 
     def start(self, request: CommandRequest, descriptors: list[int], foreign: list[int]) -> int:
+        """Start a supervisor and return its pid. ``descriptors`` are those of the message: the request, stdin, stdout,
+        stderr, the command's socket; ``foreign`` are others that the supervisor must not keep."""
         pid = self._fork(request)
         if pid == 0:
             for fd in foreign:
@@ -199,10 +187,10 @@ class _ForkStarter:
         supervisor.run(stdio, prepare)
 
     def prepare_next(self, foreign: list[int]) -> None:
-        """A fork is quick."""
+        """Do what can be done before the next request comes: nothing, because a fork is quick."""
 
     def clean_up(self, pid: int, client: int, killed: bool) -> None:
-        """A supervisor has ended its command, unless it was killed: then its descendants are now ours."""
+        """After a supervisor has ended: return when everything of its command is gone. If it was killed, that is ours now."""
         self._supervisors.remove(pid)
         if killed:
             kill_descendants(spare=self._supervisors)
