@@ -53,6 +53,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.guard",
         "toolkit.system_faults",
         "toolkit.user_state",
+        "toolkit.visible",
     ),
     # on top of the guard: HTTP over its connections
     "toolkit/web.py": ("toolkit.errors", "toolkit.guard.network", "toolkit.system_faults"),
@@ -101,6 +102,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.runtime",
         "toolkit.packs",
         "toolkit.user_state",
+        "toolkit.visible",
         "toolkit.web",
     ),
     "toolkit/adapters": ("toolkit.errors", "toolkit.schema", "toolkit.wire", "toolkit.adapters", "toolkit.visible"),

@@ -28,8 +28,8 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from toolkit.errors import ToolFailed
-from toolkit.guard.files.path import display
 from toolkit.user_state import user_state_directory
+from toolkit.visible import display
 
 if TYPE_CHECKING:
     from toolkit.guard.files.place import Names

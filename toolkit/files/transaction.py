@@ -41,7 +41,6 @@ from toolkit.guard.files.path import (
     absolute,
     already_exists,
     conflict,
-    display,
     ignore_changes,
 )
 from toolkit.guard.files.place import Descriptor, Place, open_folder, real_names, stat_entry
@@ -59,6 +58,7 @@ from toolkit.guard.files.write import (
     write_all,
 )
 from toolkit.system_faults import OsErrorTranslation, describe_errno, find_system_fault
+from toolkit.visible import display
 
 if TYPE_CHECKING:
     import os

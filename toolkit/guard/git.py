@@ -21,8 +21,8 @@ from typing import Final, NamedTuple
 from toolkit.errors import SandboxViolation, ToolFailed
 from toolkit.guard.files.guard import FileGuard
 from toolkit.guard.files.handles import Check
-from toolkit.guard.files.path import display
 from toolkit.guard.process.guard import ProcessGuard, ProcessResult
+from toolkit.visible import display
 
 _TIMEOUT: Final = 60.0
 _MAX_OUTPUT: Final = 32 << 20

@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING, Final
 from toolkit.errors import SandboxViolation, ToolFailed
 from toolkit.guard.files.consent import fold, fold_all
 from toolkit.guard.files.handles import SandboxDir
-from toolkit.guard.files.path import FileErrors, absolute, already_exists, conflict, display
+from toolkit.guard.files.path import FileErrors, absolute, already_exists, conflict
 from toolkit.guard.files.place import Names, Place, find_place, is_directory, stat_entry
 from toolkit.guard.files.protect import AccessRules
 from toolkit.guard.files.resolve import READ_DIRECTORY, os_error
 from toolkit.guard.files.write import Fingerprint, WrittenFile, is_unchanged, move, replace_file
+from toolkit.visible import display
 
 if TYPE_CHECKING:
     from toolkit.guard.files.guard import FileGuard

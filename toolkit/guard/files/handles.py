@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Generic, Literal, NamedTuple, Self, TypeAlias, TypeVar
 
 from toolkit.errors import ToolFailed
-from toolkit.guard.files.path import display, is_entry_name, not_a_file, outside_error, to_failure
+from toolkit.guard.files.path import is_entry_name, not_a_file, outside_error, to_failure
 from toolkit.guard.files.place import Descriptor
 from toolkit.guard.files.resolve import READ_DIRECTORY
+from toolkit.visible import display
 
 if TYPE_CHECKING:
     from toolkit.guard.files.protect import ListingFilter

@@ -1,4 +1,4 @@
-"""Paths as text: which ones are accepted, how a name is shown, and what is said when one cannot be used.
+"""Paths as text: which ones are accepted, and what is said when one cannot be used.
 
 Nothing here touches the disk. A ``SandboxPath`` is well formed, not proven safe: whether it stays inside its root is
 decided while it is opened (``resolve.py``), never from its text.
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from toolkit.errors import FailureReason, InvalidArguments, SandboxViolation, ToolFailed, ToolkitError
 from toolkit.system_faults import SCARCE, OsErrorTranslation, describe_errno, system_fault
-from toolkit.visible import is_hidden_character
+from toolkit.visible import display
 
 if TYPE_CHECKING:
     from toolkit.guard.files.place import Names
@@ -78,28 +78,6 @@ def outside_error(text: str) -> SandboxViolation:
     return SandboxViolation(
         f"{subject} is outside the workspace (absolute links count as outside); give a path below it"
     )
-
-
-def display(text: str) -> str:
-    """``text`` on one line, with everything invisible or undecodable escaped as ``\\xNN``, ``\\uNNNN`` or ``\\UNNNNNNNN``.
-
-    Limit: not reversible, because a backslash is not escaped; open such a file by its raw name.
-
-    >>> display("two\\nlines"), display("not utf-8: \\udcff")
-    ('two\\\\x0alines', 'not utf-8: \\\\xff')
-    """
-    return text if text.isprintable() else "".join(map(_escape_if_hidden, text))
-
-
-def _escape_if_hidden(character: str) -> str:
-    if not is_hidden_character(character):
-        return character
-    code = ord(character)
-    if 0xDC80 <= code <= 0xDCFF:  # how Python represents a byte that is not UTF-8
-        return f"\\x{code - 0xDC00:02x}"
-    if code < 0x80:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
 
 
 def _refuse_malformed(text: str) -> None:

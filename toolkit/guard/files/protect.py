@@ -29,9 +29,10 @@ from toolkit.guard.files.consent import (
     fold,
     fold_all,
 )
-from toolkit.guard.files.path import SandboxPath, display, outside_error, removed_root, split_names, to_failure
+from toolkit.guard.files.path import SandboxPath, outside_error, removed_root, split_names, to_failure
 from toolkit.guard.files.place import Descriptor, Names, Place, find_place, is_directory, real_names, trace_links
 from toolkit.guard.files.resolve import HANDLE, Resolver
+from toolkit.visible import display
 
 if TYPE_CHECKING:
     from toolkit.guard.files.handles import Check

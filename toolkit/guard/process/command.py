@@ -19,12 +19,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from toolkit.errors import InvalidArguments, SandboxViolation, ToolFailed, ToolkitError, ToolNotAllowed
-from toolkit.guard.files.path import display
 from toolkit.guard.permission import CommandLimits, EndedBy
 from toolkit.guard.process.fork_client import CommandHandle
 from toolkit.guard.process.kernel import PROXY_PORT
 from toolkit.guard.process.messages import CommandRequest
 from toolkit.system_faults import SCARCE_AT_START, describe_errno, system_fault
+from toolkit.visible import display
 
 if TYPE_CHECKING:
     from toolkit.guard.network.proxy import CommandProxy

@@ -39,7 +39,7 @@ from toolkit.errors import InvalidArguments, SetupError, ToolFailed, ToolkitErro
 from toolkit.forks import close_pipe, open_pipe, start_again_in_child
 from toolkit.guard.files.guard import FileGuard
 from toolkit.guard.files.handles import Check
-from toolkit.guard.files.path import Accept, display
+from toolkit.guard.files.path import Accept
 from toolkit.guard.files.protect import Root
 from toolkit.guard.network.hosts import Network
 from toolkit.guard.permission import (
@@ -60,6 +60,7 @@ from toolkit.guard.process.sandbox import GuardedNetwork, Sandbox, StartErrors, 
 from toolkit.guard.process.tier import Tier, TierChoice, pick_tier
 from toolkit.guard.trusted_code import places_to_hold
 from toolkit.system_faults import system_fault
+from toolkit.visible import display
 
 if TYPE_CHECKING:
     from toolkit.guard.network.proxy import UrlJudge

@@ -29,7 +29,7 @@ from typing import Final
 from toolkit.errors import ToolkitError, ToolNotAllowed
 from toolkit.forks import start_again_in_child
 from toolkit.guard.files.consent import Globs, escape_pattern
-from toolkit.guard.files.path import Accept, display
+from toolkit.guard.files.path import Accept
 from toolkit.guard.files.protect import Root
 from toolkit.guard.permission import GitMode
 from toolkit.guard.process.program import is_below
@@ -58,6 +58,7 @@ from toolkit.guard.review.scan import (
     read_entry,
 )
 from toolkit.system_faults import OsErrorTranslation, describe_errno, find_system_fault
+from toolkit.visible import display
 
 _SHOWN: Final = 10
 _MAX_TEXT: Final = 250

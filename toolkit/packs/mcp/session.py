@@ -36,7 +36,6 @@ from mcp_types import (
 from pydantic import ValidationError
 
 from toolkit.errors import SetupError, ToolCancelled, ToolFailed, ToolkitError, ToolTimeout
-from toolkit.guard.files.path import display
 from toolkit.guard.network.hosts import Url
 from toolkit.guard.process.guard import GRACE, LongProcess
 from toolkit.packs.answers import hide_secrets
@@ -47,6 +46,7 @@ from toolkit.packs.mcp.stdio import JsonRpcReader, stdio_streams
 from toolkit.runtime.arguments import first_errors
 from toolkit.runtime.workers import Workers
 from toolkit.user_state import fill_in, read_variables, read_variables_by_name
+from toolkit.visible import display
 
 if TYPE_CHECKING:
     import contextvars
