@@ -46,7 +46,7 @@ FOLDER_MARKS = {
     "tests/typing": "checkers",
     "tests/wheel": "checkers",
     "tests/guard/process": "sandbox",
-    "tests/guard/git": "sandbox",
+    "tests/git": "sandbox",
     "tests/guard/trusted": "sandbox",
     "tests/guard/fs/test_escapes.py": "slow",
     "tests/guard/fs/test_protect.py": "slow",

@@ -55,7 +55,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.user_state",
         "toolkit.visible",
     ),
-    # on top of the guard: HTTP over its connections
+    # on top of the guard: git in its sandbox, HTTP over its connections
+    "toolkit/git.py": ("toolkit.errors", "toolkit.guard", "toolkit.visible"),
     "toolkit/web.py": ("toolkit.errors", "toolkit.guard.network", "toolkit.system_faults"),
     "toolkit/inject.py": ("toolkit.errors", "toolkit.forks", "toolkit.inject"),
     "toolkit/runtime": (
@@ -65,6 +66,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.wire",
         "toolkit.files",
         "toolkit.forks",
+        "toolkit.git",
         "toolkit.guard",
         "toolkit.inject",
         "toolkit.runtime",
@@ -417,7 +419,7 @@ NOT_FOR_A_FIRST_CALL = (
     *("bz2", "concurrent", "difflib", "json", "logging", "queue", "subprocess", "tomllib"),
     "pydantic.root_model",
     *("toolkit.adapters", "toolkit.cli", "toolkit.codegen", "toolkit.loop", "toolkit.packs", "toolkit.schema"),
-    *("toolkit.guard.git", "toolkit.guard.network", "toolkit.guard.review", "toolkit.web"),
+    *("toolkit.git", "toolkit.guard.network", "toolkit.guard.review", "toolkit.web"),
     *("toolkit.guard.files.changes", "toolkit.guard.files.write"),
     *("toolkit.files.journal", "toolkit.files.locks", "toolkit.files.recovery", "toolkit.files.steps"),
     "toolkit.files.transaction",

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from toolkit.files.transaction import Drop as Drop
     from toolkit.files.transaction import FileChange as FileChange
     from toolkit.files.transaction import Put as Put
+    from toolkit.git import GitChange as GitChange
+    from toolkit.git import GitGuard as GitGuard
+    from toolkit.git import GitStatus as GitStatus
     from toolkit.guard.files.handles import DirEntry as DirEntry
     from toolkit.guard.files.handles import EntryNames as EntryNames
     from toolkit.guard.files.handles import FileInfo as FileInfo
@@ -25,9 +28,6 @@ if TYPE_CHECKING:
     from toolkit.guard.files.resolve import has_openat2 as has_openat2
     from toolkit.guard.files.write import Fingerprint as Fingerprint
     from toolkit.guard.files.write import WrittenFile as WrittenFile
-    from toolkit.guard.git import GitChange as GitChange
-    from toolkit.guard.git import GitGuard as GitGuard
-    from toolkit.guard.git import GitStatus as GitStatus
     from toolkit.guard.network.hosts import AddressRules as AddressRules
     from toolkit.guard.network.hosts import Host as Host
     from toolkit.guard.network.hosts import HostPattern as HostPattern

@@ -15,7 +15,7 @@ from toolkit.guard.files.protect import Root
 from toolkit.guard.trusted_code import open_package, trusted_code
 
 if TYPE_CHECKING:
-    from toolkit.guard.git import GitGuard
+    from toolkit.git import GitGuard
     from toolkit.guard.permission import Mode
     from toolkit.guard.process.guard import ProcessGuard
     from toolkit.runtime.context import ToolkitContext
@@ -129,7 +129,7 @@ class Guards:
     @_MadeOnce
     def git(self) -> GitGuard:
         """``git status`` only, and nothing that a repository configures is run."""
-        from toolkit.guard.git import GitGuard
+        from toolkit.git import GitGuard
 
         return GitGuard(self.process)
 

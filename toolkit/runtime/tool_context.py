@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import os
 
     from toolkit.files.sandbox_fs import SandboxFS
-    from toolkit.guard.git import GitGuard
+    from toolkit.git import GitGuard
     from toolkit.guard.permission import CommandNetwork, Permission
     from toolkit.guard.process.guard import ProcessGuard
     from toolkit.inject import DependencyKey
