@@ -1,9 +1,9 @@
 """The boundary: what a tool may touch, and the only code that touches the system for it.
 
 Each folder is one concern and can be audited by itself: ``policy`` decides; ``files``, ``process`` and ``network`` act;
-``review`` looks at what a command left. This package uses the standard library, ``toolkit.errors`` and small modules next
-to it. What is only convenient or reliable is built on top, such as ``SandboxFS`` and transactions in ``toolkit.files``; its
-names are listed here all the same. Everything is loaded when it is first used.
+``review`` looks at what a command left. The guard imports the standard library, ``toolkit.errors`` and small modules next
+to that. What is only convenient is built on top of it and listed here all the same: ``SandboxFS`` and transactions
+(``toolkit.files``), HTTP (``toolkit.web``), ``git status`` (``toolkit.git``). Everything is loaded at its first use.
 """
 
 from typing import TYPE_CHECKING

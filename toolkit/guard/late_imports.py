@@ -10,16 +10,12 @@ Promise, for every import after ``guard_imports`` was called, in any order of ``
   where tools may write, such as an optional package, it counts as missing;
 - a generated package in a place where tools may write is imported as it was at that moment (``RememberedPackages``).
 
-Limits: a user's own code still imports what exists only where tools may write. Code that a module loads without an import
-(``exec``) is not seen, nor are other Python processes. A place that ``trusted_code`` lists counts as one where tools may
-not write, even in tiers that cannot enforce it for commands.
+Limits: a user's own code still imports what exists only where tools may write. Code loaded without an import (``exec``)
+is not seen, nor are other Python processes. Places that ``trusted_code`` lists count as places where tools may not write,
+even in tiers that cannot enforce that for commands.
 
-Why a finder that looks at its caller, and not imports in advance: a run of every built-in tool imports 134 modules of ours
-and the standard library's after the toolkit was built. Importing them in advance takes 170 ms of CPU time (with the
-provider adapters 260 ms), more than building a toolkit and its first call together, and closes few attacks. Of the 32
-attacks in ``tests/guard/trusted`` that succeed without the finder, 31 still succeed: the user's code imports a standard
-module later, a dependency asks for an optional package (``numpy``, ``chardet``, ``tzdata``) or loads a plug-in by its
-entry point, or a generated module was changed. Only the caller tells a dependency's ``import chardet`` from the user's.
+Importing everything in advance would not do: user code imports standard modules later, and dependencies ask for optional
+packages and plug-ins at any time. Only the caller tells a dependency's ``import chardet`` from the user's.
 """
 
 from __future__ import annotations
@@ -260,10 +256,7 @@ def _is_machinery(code: CodeType) -> bool:
 
 
 class RememberedPackages:
-    """Generated packages in places where tools may write: their files are read once, and their modules come from that.
-
-    A toolkit imports a tool's models at its first call. By then another tool may have changed the file, put a package in
-    its place, or planted bytecode for it in ``__pycache__``.
+    """Generated packages in places where tools may write: their files are read once, before a tool can change them.
 
     Promise: a module of a remembered package is compiled from the text that its file had when the package was added. If
     it did not exist then, it is missing. Modules that are already loaded, and ``importlib.reload``, are left alone.

@@ -1,14 +1,12 @@
 """The places from which this interpreter and the toolkit load code. Tools may read them, and must not change them: what
 is there runs outside every sandbox, in this process or when the interpreter starts next time.
 
-Promise: every directory and file that Python reads code from when it starts (prefixes, standard library, packages,
-``.pth`` files, ``pyvenv.cfg``, ``sitecustomize``), the toolkit's own package and the packages it has loaded are at or below
-a path of the list, under the names they are called by, each link on the way, and their real paths; files that do not
-exist yet are listed, too. So is where the user's confirmations of imports are kept, which decide what runs without asking.
+Promise: the list covers every directory and file that Python reads code from when it starts (prefixes, standard library,
+packages, ``.pth`` files, ``pyvenv.cfg``, ``sitecustomize``), the toolkit's own package and the packages it has loaded, by
+every name and link that leads there, whether or not they exist yet. It also covers the user's confirmations of imports.
 
-Limits: a project that is installed to be edited in place stays writable, and so does whatever else is on ``sys.path``
-inside a root: people edit it all day. Whoever starts an agent from there runs what is there. Libraries that the dynamic
-loader finds through ``LD_LIBRARY_PATH`` are not considered.
+Limits: a project installed in editable mode stays writable, and so does whatever else is on ``sys.path`` inside a root:
+people edit it all day. Libraries found through ``LD_LIBRARY_PATH`` are not considered.
 """
 
 from __future__ import annotations
@@ -220,10 +218,7 @@ def _outermost(paths: Collection[str], found: set[str]) -> list[str]:
 
 
 class RootSet:
-    """Directories by their real paths. A question about a path costs the same however many directories there are.
-
-    A process may build a toolkit for each of thousands of workspaces: looking at every root for every path would make
-    each new toolkit slower than the one before.
+    """Directories by their real paths. A lookup costs the same for thousands of workspaces as for one.
 
     >>> roots = RootSet(["/srv/a/work"])
     >>> roots.covers("/srv/a/work/x.py"), roots.has_at_or_below("/srv"), roots.names_in("/srv")

@@ -230,12 +230,10 @@ def check_argv(argv: Sequence[str]) -> tuple[str, ...]:
 
 # -- the environment ---------------------------------------------------------------------------------------------------
 
-# Built from nothing, never copied from this process.
-#
-# Promise: a command sees only the names below and what its caller added, so it inherits no secret of the host. Variables
-# that make a loader, shell, interpreter or common tool run other code are refused by name, in upper or lower case. Limit: the
-# list covers common programs; a program in the workspace may use variables of its own. What builds need (``CC``,
-# ``CARGO_*``, ``PIP_*``, ``npm_config_*``) may be set; no allow rule on commands covers a call that sets it.
+# Promise: built from nothing, so a command inherits no secret of the host. Variables that make a loader, shell, interpreter
+# or common tool run other code are refused by name, in upper or lower case. Limit: the list covers common programs; a
+# program in the workspace may use variables of its own. What builds need (``CC``, ``CARGO_*``, ``PIP_*``) may be set, but no
+# allow rule on commands covers a call that sets it.
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _MAX_VALUE_BYTES: Final = 100_000  # the kernel allows 128 KiB for one variable, name included

@@ -6,13 +6,11 @@
 
 ``ProcessGuard`` starts the fork server once. For each command it sends a ``CommandRequest`` and four descriptors; the
 fork server starts a supervisor, which builds the sandbox, starts the command, reports how it ended and exits. The end
-of any of the four ends everything to its right. Where bubblewrap builds the full tier, it runs between the fork server
-and the supervisor.
+of any of the four ends everything to its right. Bubblewrap, if used, runs between the fork server and the supervisor.
 
 Promise: once the command's socket is closed, or ``ended`` is reported, nothing the command started is alive. In the full
-tier the supervisor is the first process of a pid namespace, so the kernel itself keeps that promise, also when the
-supervisor or the fork server is killed. Limit: in the reduced tier the supervisor finds and kills descendants, and the fork
-server does so when the supervisor was killed; when both are killed at once, descendants survive.
+tier the kernel keeps that promise, even if the supervisor or the fork server is killed. Limit: in the reduced tier the
+supervisor kills descendants, or the fork server if the supervisor was killed; when both are killed, descendants survive.
 """
 
 from __future__ import annotations
@@ -205,8 +203,8 @@ class _ForkStarter:
 class _NamespaceStarter(_ForkStarter):
     """The full tier, built by ourselves: supervisors are clones of this process in new namespaces.
 
-    Making these takes half of the time that a short command needs. So a spare one is made when a command has ended, never
-    while one runs, and waits for the next request. It holds nothing of any command.
+    Making these takes half the time of a short command, so a spare one is made when a command has ended, never while one
+    runs. It holds nothing of any command.
     """
 
     def __init__(self, setup: Setup, workspace_fd: int, server: int) -> None:

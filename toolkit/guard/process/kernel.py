@@ -247,13 +247,11 @@ def file_rights(rights: int) -> int:
 
 # -- the system call filter --------------------------------------------------------------------------------------------
 
-# The filter refuses calls that no command needs, and calls that would go around the other restrictions.
-#
-# Promise: the calls below fail in the command and all it starts, for good; a foreign architecture (32 bit, x32) cannot be
-# used to make them under other numbers. In the reduced tier, which has no namespaces, calls that reach other processes of
-# the user or things the whole machine shares also fail; in the full tier, those that would slow down the supervisor.
-# Limits: it sees numbers, not what pointers point to, so paths and addresses are left to mounts, Landlock and the network
-# namespace. Everything not named is allowed.
+# Promise: the calls below, which no command needs or which would bypass the other restrictions, fail in the command and all
+# it starts, for good, by the numbers of foreign architectures (32 bit, x32) too. In the reduced tier, which has no
+# namespaces, calls that reach other processes of the user or what the whole machine shares also fail; in the full tier,
+# those that would slow down the supervisor. Limits: it sees numbers, not what pointers point to: paths and addresses are
+# left to mounts, Landlock and the network namespace. Everything not named is allowed.
 
 _SECCOMP: Final = (317, 277)
 _SET_MODE_FILTER: Final = 1

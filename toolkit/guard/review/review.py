@@ -5,10 +5,9 @@ something that git would not have run before; this covers what did not exist, re
 ones, and pointers and links to them. Entries that a ``keep`` pattern covers are as they were. What was removed or
 replaced is kept below ``state_dir``, and a note says what was done. What cannot be checked is named in a note as well.
 
-Limits: this is after the command. While it runs, another program of the user that runs git in a repository which no mount
-holds may see the change, and so may the user's git if this process is killed before the review. A change that the user
-makes at the same time, where no mount tells the two apart, is put back like the command's own. While commands run beside
-each other, what the first of them found counts.
+Limits: this is after the command. Until then, the user's git sees the change in a repository that no mount holds, and
+keeps seeing it if this process is killed before the review. A change that the user makes at the same time, where no
+mount tells the two apart, is put back like the command's own. While commands overlap, what the first one found counts.
 
 Why afterwards: a mount cannot hold a name that does not exist yet, and read-only repositories would break ``mv``, ``rm`` and
 ``git checkout``. Mounts hold what they can meanwhile.
