@@ -57,9 +57,8 @@ class SandboxFS(FileGuard):
     - large files in parts, and walks: ``open_file``, ``open_dir``
     - to read a file and write it again: ``lock``, ``fingerprint``; several changes or none: ``transaction``
 
-    ``open_file``, ``open_dir``, ``stat`` and single changes are those of ``FileGuard``, which also has the rules: every
-    method refuses what they refuse with ``SandboxViolation``, and fails with ``ToolFailed``. On top of that, writers of the
-    same file wait for each other, in every process of this user.
+    ``FileGuard`` has the rules: every method refuses what they refuse with ``SandboxViolation``, and fails with
+    ``ToolFailed``. On top of that, writers of the same file wait for each other, in every process of this user.
     ``hold_elsewhere`` is entered around every change of a file, with its path below the workspace (or absolute) and a
     function that ends a wait by raising: it keeps out others who see these files, on other machines for example.
     ``journal`` is a private directory outside every root for the data ``recover`` needs; it is made on first use.
@@ -211,6 +210,38 @@ class SandboxFS(FileGuard):
                 places.append(place.real)
         with rules.hold(places, self._check):
             yield
+
+    def write_file(
+        self, text: str, data: bytes, *, create_only: bool = False, expected: Fingerprint | None = None
+    ) -> WrittenFile:
+        """Write this content to the file. Makes the file and the directories above it where they are missing.
+
+        A replaced file keeps its permissions; a new one gets the default by umask. A link that stays inside is followed to
+        its file. ``create_only`` refuses a file that exists (``ALREADY_EXISTS``), ``expected`` refuses one that has changed
+        (``CONFLICT``). After any failure the old file is intact; directories that were made for it stay.
+        Limit: a change made between the last comparison and the replacement is lost.
+        """
+        return self._changes.write_file(text, data, create_only=create_only, expected=expected)
+
+    def make_dir(self, text: str, *, parents: bool = True, exist_ok: bool = True) -> bool:
+        """Make a directory, and those above it unless ``parents`` is false. Returns whether it is new."""
+        return self._changes.make_dir(text, parents=parents, exist_ok=exist_ok)
+
+    def remove_file(self, text: str) -> None:
+        """Remove one name that is not a directory; of a link, the link itself."""
+        self._changes.remove_file(text)
+
+    def remove_dir(self, text: str) -> None:
+        """Remove an empty directory that is not a root."""
+        self._changes.remove_dir(text)
+
+    def rename(self, old: str, new: str, *, replace: bool = False) -> None:
+        """Move a name; of a link, the link itself. ``replace`` allows it to replace a file or an empty directory.
+
+        Refuses a directory that contains something protected, denied or not approved, under its old or its new path;
+        everything below it is checked. Limit: what another process puts into it after that check is moved with it.
+        """
+        self._changes.rename(old, new, replace=replace)
 
     def transaction(self, changes: Sequence[FileChange]) -> None:
         """Make all of these changes or, after any failure, none. A file that is not as expected is a ``CONFLICT``.

@@ -2,7 +2,7 @@
 
 Every change takes the same steps: the path is checked, its place is opened, the real path is checked, the lock of the name
 is taken, and a change that would complete or alter a git repository is refused. Then one system call changes the name.
-What each method promises is said where callers see it, in ``FileGuard``.
+What each method promises is said where callers see it, in ``SandboxFS``.
 
 Loaded at the first change: most calls only read.
 """

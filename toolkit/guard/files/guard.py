@@ -44,7 +44,6 @@ from toolkit.guard.files.resolve import HANDLE, READ_DIRECTORY, ResolverName, op
 
 if TYPE_CHECKING:
     from toolkit.guard.files.changes import Changes
-    from toolkit.guard.files.write import Fingerprint, WrittenFile
     from toolkit.guard.permission import GitMode, Mode
 
 RootPaths: TypeAlias = Sequence[str | os.PathLike[str] | Root]
@@ -200,40 +199,9 @@ class FileGuard(Handle[AccessRules]):
             return [join_path(folder.path, folded[key]) for key in close]
         return []
 
-    def write_file(
-        self, text: str, data: bytes, *, create_only: bool = False, expected: Fingerprint | None = None
-    ) -> WrittenFile:
-        """Write this content to the file. Makes the file and the directories above it where they are missing.
-
-        A replaced file keeps its permissions; a new one gets the default by umask. A link that stays inside is followed to
-        its file. ``create_only`` refuses a file that exists (``ALREADY_EXISTS``), ``expected`` refuses one that has changed
-        (``CONFLICT``). After any failure the old file is intact; directories that were made for it stay.
-        Limit: a change made between the last comparison and the replacement is lost.
-        """
-        return self._changes.write_file(text, data, create_only=create_only, expected=expected)
-
-    def make_dir(self, text: str, *, parents: bool = True, exist_ok: bool = True) -> bool:
-        """Make a directory, and those above it unless ``parents`` is false. Returns whether it is new."""
-        return self._changes.make_dir(text, parents=parents, exist_ok=exist_ok)
-
-    def remove_file(self, text: str) -> None:
-        """Remove one name that is not a directory; of a link, the link itself."""
-        self._changes.remove_file(text)
-
-    def remove_dir(self, text: str) -> None:
-        """Remove an empty directory that is not a root."""
-        self._changes.remove_dir(text)
-
-    def rename(self, old: str, new: str, *, replace: bool = False) -> None:
-        """Move a name; of a link, the link itself. ``replace`` allows it to replace a file or an empty directory.
-
-        Refuses a directory that contains something protected, denied or not approved, under its old or its new path;
-        everything below it is checked. Limit: what another process puts into it after that check is moved with it.
-        """
-        self._changes.rename(old, new, replace=replace)
-
     @property
     def _changes(self) -> Changes:
+        """How what is built on this changes files, by the same rules."""
         from toolkit.guard.files.changes import Changes
 
         return Changes(self)

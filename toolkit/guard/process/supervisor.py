@@ -219,10 +219,9 @@ class Supervisor:
         return [self._workspace_fd, home, *(self._handles[path] for path in self._roots.write)]
 
     def _watch_limits(self, places: list[int]) -> LimitWatch:
-        own = os.getpid()
         return LimitWatch(
             self._limits,
-            (lambda most: others_in_namespace()) if self._full else (lambda most: find_descendants(own, most)),
+            others_in_namespace if self._full else functools.partial(descendants, os.getpid()),
             places,
             TMP if self._full else "",
             counts_writes=self._request.counts_writes,
@@ -406,8 +405,8 @@ def most_tasks(processes: int) -> int:
 class LimitWatch:
     """Adds up what one command and everything it started use, and names the limit they exceed together.
 
-    ``find_processes(most)`` returns its processes, and may stop when it has more than ``most``. ``places`` are descriptors
-    of the roots it may write; ``tmp`` is its own file system in memory, if it has one.
+    ``find_processes`` returns its processes. ``places`` are descriptors of the roots it may write; ``tmp`` is its own file
+    system in memory, if it has one.
 
     Promise: processes, memory and bytes written to disk are added up about every 50 ms (less often where that takes
     long), however the processes came to be. Memory is anonymous memory and page tables, shared memory, files without a
@@ -426,7 +425,7 @@ class LimitWatch:
     def __init__(
         self,
         limits: CommandLimits,
-        find_processes: Callable[[int], list[int]],
+        find_processes: Callable[[], list[int]],
         places: Sequence[int],
         tmp: str,
         *,
@@ -466,7 +465,7 @@ class LimitWatch:
         self._shared_before = shared_memory_of_machine()
 
     def _look(self) -> EndedBy | None:
-        pids = self._find_processes(self._limits.processes)
+        pids = self._find_processes()
         if len(pids) > self._limits.processes:
             return "processes"
         processes = _read_all(pids)
@@ -488,7 +487,7 @@ class LimitWatch:
         """Adds up twice: if processes end meanwhile, what they shared counts again for each one that is read after them."""
         if self._memory(processes) <= self._limits.memory:
             return False
-        return self._memory(_read_all(self._find_processes(self._limits.processes))) > self._limits.memory
+        return self._memory(_read_all(self._find_processes())) > self._limits.memory
 
     def _memory(self, processes: list[ProcessStatus]) -> int:
         private = mapped = 0
@@ -764,22 +763,6 @@ def others_in_namespace() -> list[int]:
     return [pid for name in os.listdir("/proc") if name.isdigit() and (pid := int(name)) != own]
 
 
-def find_descendants(ancestor: int, most: int) -> list[int]:
-    """What ``descendants`` returns, but stops when there are more than ``most``, and costs less on a busy machine.
-
-    Limit: may miss one whose brother ends meanwhile; to kill, use ``descendants``.
-    """
-    found: list[int] = []
-    pending = [ancestor]
-    while pending and len(found) <= most:
-        below = _listed_children(pending.pop())
-        if below is None:  # this kernel does not list them
-            return descendants(ancestor)
-        found += below
-        pending += below
-    return found
-
-
 def kill_descendants(spare: Collection[int] = (), *, signals_scoped: bool = False, group: int = 0) -> None:
     """Kill and reap everything below this process, except what is in ``spare`` and below: where no pid namespace does it.
 
@@ -815,26 +798,6 @@ def _has_children() -> bool:
     except ChildProcessError:
         return False
     return True
-
-
-def _listed_children(pid: int) -> list[int] | None:
-    """The children that each thread of a process has; None where the kernel has no such list."""
-    folder = f"/proc/{pid}/task"
-    found: list[int] = []
-    try:
-        threads = os.listdir(folder)
-    except OSError:
-        return found  # it has ended
-    for thread in threads:
-        try:
-            with open(f"{folder}/{thread}/children", "rb") as file:
-                found += map(int, file.read().split())
-        except FileNotFoundError:
-            if os.path.exists(f"{folder}/{thread}"):
-                return None
-        except OSError:
-            continue
-    return found
 
 
 def _children_by_parent() -> dict[int, list[int]]:
