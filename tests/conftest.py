@@ -48,6 +48,8 @@ FOLDER_MARKS = {
     "tests/guard/process": "sandbox",
     "tests/git": "sandbox",
     "tests/guard/trusted": "sandbox",
+    "tests/runtime/test_import_paths.py": "sandbox",
+    "tests/runtime/test_late_imports.py": "sandbox",
     "tests/guard/fs/test_escapes.py": "slow",
     "tests/guard/fs/test_protect.py": "slow",
     "tests/guard/fs/test_write_escapes.py": "slow",

@@ -253,6 +253,8 @@ TOUCH_THE_SYSTEM = {
     "toolkit/mypy/__init__.py",
     # workspaces and transcripts of tests
     "toolkit/testing",
+    # generated packages, read before a tool can change them
+    "toolkit/runtime/late_imports.py",
     # names of paths, and the manifest of our own package
     "toolkit/runtime/context.py",
     # runs a module's own list of imports, without importing anything

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 from pydantic import BaseModel
 
 from toolkit.errors import GenerationError
-from toolkit.guard.late_imports import remembered_file
 from toolkit.guard.policy.rule import HINTS, Hint, effective_hints
 from toolkit.runtime import path
 from toolkit.runtime.arguments import Reader
+from toolkit.runtime.late_imports import remembered_file
 from toolkit.runtime.output import MessageForm, NewMessage, ToolMessage
 from toolkit.runtime.workers import is_async
 
