@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from toolkit.guard.files.handles import OpenFile as OpenFile
     from toolkit.guard.files.handles import SandboxDir as SandboxDir
     from toolkit.guard.files.path import SandboxPath as SandboxPath
-    from toolkit.guard.files.protect import RUNS_LATER as RUNS_LATER
     from toolkit.guard.files.resolve import ResolverName as ResolverName
     from toolkit.guard.files.resolve import has_openat2 as has_openat2
     from toolkit.guard.files.write import Fingerprint as Fingerprint
@@ -55,6 +54,7 @@ if TYPE_CHECKING:
     from toolkit.guard.process.guard import LongProcess as LongProcess
     from toolkit.guard.process.guard import ProcessGuard as ProcessGuard
     from toolkit.guard.process.guard import ProcessResult as ProcessResult
+    from toolkit.runtime.runs_later import RUNS_LATER as RUNS_LATER
     from toolkit.visible import display as display
     from toolkit.web import NetGuard as NetGuard
     from toolkit.web import Response as Response

@@ -14,15 +14,12 @@ from __future__ import annotations
 import os
 import site
 import sys
-import weakref
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from importlib import import_module, machinery
-from types import ModuleType
+from importlib import machinery
 from typing import Final, NamedTuple
 
 from toolkit.errors import SetupError
 from toolkit.guard.files.place import Way, trace_links
-from toolkit.guard.files.protect import Root
 from toolkit.guard.process.program import follow_links, helper_interpreter
 from toolkit.user_state import confirmed_imports
 
@@ -55,22 +52,6 @@ def trusted_code(roots: Sequence[str] = ()) -> list[str]:
     True
     """
     return find_trusted(RootSet(roots)).code
-
-
-_first_seen: Final[weakref.WeakKeyDictionary[ModuleType, list[int]]] = weakref.WeakKeyDictionary()
-
-
-def open_package(name: str) -> Root | None:
-    """The directory of a package that was imported.
-
-    None if it is in none, or if that is another one than when a toolkit of this process first asked.
-    """
-    module = import_module(name)
-    folder = next(iter(module.__path__))
-    if not os.path.isdir(folder):
-        return None
-    root = Root.open(folder, "package", writable=False)
-    return root if _first_seen.setdefault(module, root.identity) == root.identity else None
 
 
 def startup_names() -> frozenset[str]:

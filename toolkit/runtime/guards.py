@@ -12,7 +12,8 @@ from toolkit.files.sandbox_fs import HoldLock, SandboxFS
 from toolkit.forks import start_again_in_child
 from toolkit.guard.files.path import Accept, ignore_changes
 from toolkit.guard.files.protect import Root
-from toolkit.guard.trusted_code import open_package, trusted_code
+from toolkit.guard.trusted_code import trusted_code
+from toolkit.runtime.late_imports import open_package
 
 if TYPE_CHECKING:
     from toolkit.git import GitGuard

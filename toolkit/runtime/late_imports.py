@@ -24,6 +24,7 @@ import importlib
 import os
 import sys
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
@@ -33,6 +34,7 @@ from types import CodeType, FrameType, ModuleType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from toolkit.guard.files.place import current_directory, trace_links
+from toolkit.guard.files.protect import Root
 from toolkit.guard.process.program import is_below
 from toolkit.guard.trusted_code import DEPENDENCIES, RootSet, above, find_trusted
 
@@ -63,6 +65,22 @@ def guard_imports(roots: Sequence[str], packages: Iterable[str] = ()) -> list[st
         _finder.add_roots(roots)
     _finder.remember(packages)  # imports, so no lock is held: another thread may import what builds a toolkit
     return _finder.exposed(roots)
+
+
+_first_seen: Final[weakref.WeakKeyDictionary[ModuleType, list[int]]] = weakref.WeakKeyDictionary()
+
+
+def open_package(name: str) -> Root | None:
+    """The directory of a package that was imported.
+
+    None if it is in none, or if that is another one than when a toolkit of this process first asked.
+    """
+    module = importlib.import_module(name)
+    folder = next(iter(module.__path__))
+    if not os.path.isdir(folder):
+        return None
+    root = Root.open(folder, "package", writable=False)
+    return root if _first_seen.setdefault(module, root.identity) == root.identity else None
 
 
 def remembered_file(package: str, name: str) -> bytes | None:
