@@ -15,7 +15,8 @@ import copy
 import errno
 import os
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Final, NamedTuple, Self, TypeAlias
 
 from toolkit.errors import SandboxViolation
@@ -53,6 +54,15 @@ class Descriptor:
 
     def __del__(self) -> None:
         self._close(self.number)
+
+
+@contextmanager
+def closing_descriptor(number: int) -> Iterator[int]:
+    """Closes it at the end of the block."""
+    try:
+        yield number
+    finally:
+        os.close(number)
 
 
 class Place:

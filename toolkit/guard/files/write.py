@@ -23,7 +23,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from toolkit.guard.files.place import stat_entry
+from toolkit.guard.files.place import closing_descriptor, stat_entry
 from toolkit.guard.files.resolve import READ_DIRECTORY, os_error
 
 _CHUNK: Final = 1 << 20
@@ -130,12 +130,8 @@ def write_all(number: int, data: bytes, check: Callable[[], None]) -> None:
 
 def sync_folder(folder: int) -> None:
     """Flush the new name to the disk. The name has already changed, so an error here is not a failure of the write."""
-    with suppress(OSError):
-        number = os.open(".", READ_DIRECTORY, dir_fd=folder)
-        try:
-            os.fsync(number)
-        finally:
-            os.close(number)
+    with suppress(OSError), closing_descriptor(os.open(".", READ_DIRECTORY, dir_fd=folder)) as number:
+        os.fsync(number)
 
 
 def make_folder(folder: int, name: str) -> int:

@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from toolkit.errors import InvalidArguments, SandboxViolation, ToolFailed, ToolkitError, ToolNotAllowed
+from toolkit.guard.files.place import closing_descriptor
 from toolkit.guard.permission import CommandLimits, EndedBy
 from toolkit.guard.process.fork_client import CommandHandle
 from toolkit.guard.process.kernel import PROXY_PORT
@@ -371,8 +372,7 @@ def private_home(state_dir: str | None) -> Iterator[str]:
 def remove_tree(path: str) -> None:
     """Remove a directory with all below it, level by level: children are moved to its top, so that depth needs neither
     long names nor stack."""
-    top = os.open(path, _FOLDER)
-    try:
+    with closing_descriptor(os.open(path, _FOLDER)) as top:
         for _ in range(_MAX_ROUNDS):
             names = os.listdir(top)
             if not names:
@@ -380,19 +380,14 @@ def remove_tree(path: str) -> None:
             for name in names:
                 if not _remove_file(name, top):
                     _lift_contents(name, top)
-    finally:
-        os.close(top)
     os.rmdir(path)
 
 
 def _lift_contents(name: str, top: int) -> None:
-    folder = os.open(name, _FOLDER, dir_fd=top)
-    try:
+    with closing_descriptor(os.open(name, _FOLDER, dir_fd=top)) as folder:
         for child in os.listdir(folder):
             if not _remove_file(child, folder):
                 os.rename(child, secrets.token_hex(16), src_dir_fd=folder, dst_dir_fd=top)
-    finally:
-        os.close(folder)
     os.rmdir(name, dir_fd=top)
 
 
@@ -401,10 +396,8 @@ def _remove_file(name: str, folder: int) -> bool:
     try:
         os.unlink(name, dir_fd=folder)
     except OSError:
-        handle = os.open(name, _FOLDER | os.O_PATH, dir_fd=folder)  # not a link that has taken its place
-        try:
+        # Not a link that has taken its place.
+        with closing_descriptor(os.open(name, _FOLDER | os.O_PATH, dir_fd=folder)) as handle:
             os.chmod(f"/proc/self/fd/{handle}", 0o700)
-        finally:
-            os.close(handle)
         return False
     return True

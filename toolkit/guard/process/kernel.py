@@ -141,22 +141,11 @@ _RESTRICT_SELF: Final = 446
 _CREATE_RULESET_VERSION: Final = 1
 _RULE_PATH_BENEATH: Final = 1
 
-EXECUTE: Final = 1 << 0
-WRITE_FILE: Final = 1 << 1
-READ_FILE: Final = 1 << 2
-READ_DIR: Final = 1 << 3
-REMOVE_DIR: Final = 1 << 4
-REMOVE_FILE: Final = 1 << 5
-MAKE_CHAR: Final = 1 << 6
-MAKE_DIR: Final = 1 << 7
-MAKE_REG: Final = 1 << 8
-MAKE_SOCK: Final = 1 << 9
-MAKE_FIFO: Final = 1 << 10
-MAKE_BLOCK: Final = 1 << 11
-MAKE_SYM: Final = 1 << 12
-REFER: Final = 1 << 13
-TRUNCATE: Final = 1 << 14
-IOCTL_DEV: Final = 1 << 15
+# In the kernel's order.
+(
+    EXECUTE, WRITE_FILE, READ_FILE, READ_DIR, REMOVE_DIR, REMOVE_FILE, MAKE_CHAR, MAKE_DIR,
+    MAKE_REG, MAKE_SOCK, MAKE_FIFO, MAKE_BLOCK, MAKE_SYM, REFER, TRUNCATE, IOCTL_DEV,
+) = (1 << bit for bit in range(16))  # fmt: skip
 
 READ: Final = EXECUTE | READ_FILE | READ_DIR
 # Device nodes are never made, and only the harmless devices get more than reading.
