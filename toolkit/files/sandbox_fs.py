@@ -57,12 +57,17 @@ class SandboxFS(FileGuard):
     - large files in parts, and walks: ``open_file``, ``open_dir``
     - to read a file and write it again: ``lock``, ``fingerprint``; several changes or none: ``transaction``
 
-    ``FileGuard`` has the rules: every method refuses what they refuse with ``SandboxViolation``, and fails with
-    ``ToolFailed``. On top of that, writers of the same file wait for each other, in every process of this user.
+    Every method takes a path relative to the workspace (or absolute and below the name of a root), follows relative
+    links that stay inside, refuses all others with ``SandboxViolation`` and fails with ``ToolFailed``.
+    ``mode="read-only"`` applies to all roots, and ``read_roots`` are never written; where roots are nested, the deepest
+    decides. ``.git`` and what ``protected`` (patterns, as in ``Globs``) covers are read, but never changed; nor is anything
+    at or below the absolute paths in ``read_only``, from which trusted code is loaded. Other repositories are not made or
+    changed unless ``git`` is ``"write"``. ``accept_changes`` is entered around every change of files; what it yields is
+    called with the real path and the new content of each file.
     ``hold_elsewhere`` is entered around every change of a file, with its path below the workspace (or absolute) and a
     function that ends a wait by raising: it keeps out others who see these files, on other machines for example.
     ``journal`` is a private directory outside every root for the data ``recover`` needs; it is made on first use.
-    Thread-safe.
+    Thread-safe. Limit: an absolute path must begin with a root as it was given here.
     """
 
     def __init__(

@@ -55,15 +55,8 @@ _MAX_COMPARED_DEPTH: Final = 64
 class FileGuard(Handle[AccessRules]):
     """The files below the workspace and the extra roots, which are opened once and held open. Thread-safe.
 
-    Every method takes a path relative to the workspace (or absolute and below the name of a root), follows relative
-    links that stay inside, refuses all others with ``SandboxViolation`` and fails with ``ToolFailed``.
-    ``mode="read-only"`` applies to all roots, and ``read_roots`` are never written; where roots are nested, the deepest
-    decides. ``.git`` and what ``protected`` (patterns, as in ``Globs``) covers are read, but never changed; nor is anything
-    at or below the absolute paths in ``read_only``, from which trusted code is loaded. Other repositories are not made or
-    changed unless ``git`` is ``"write"``. ``accept_changes`` is entered around every change of files; what it yields is
-    called with the real path and the new content of each file. ``hold`` is entered with the real paths of what is about
-    to be changed, to keep other writers out.
-    Limit: an absolute path must begin with a root as it was given here.
+    Paths and the settings are those of ``SandboxFS``, which is built on this. ``hold`` is entered with the real paths of
+    what is about to be changed, to keep other writers out.
     """
 
     def __init__(
