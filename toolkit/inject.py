@@ -14,7 +14,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar, cast, overload
 
 from toolkit.errors import SetupError
-from toolkit.guard.forks import start_again_in_child
+from toolkit.forks import start_again_in_child
 
 if TYPE_CHECKING:
     from concurrent.futures import Future

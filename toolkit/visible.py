@@ -25,6 +25,28 @@ def is_hidden_character(character: str) -> bool:
     return unicodedata.category(character) in _HIDDEN and character not in _JOINERS
 
 
+def display(text: str) -> str:
+    """``text`` on one line, with everything invisible or undecodable escaped as ``\\xNN``, ``\\uNNNN`` or ``\\UNNNNNNNN``.
+
+    Limit: not reversible, because a backslash is not escaped; open such a file by its raw name.
+
+    >>> display("two\\nlines"), display("not utf-8: \\udcff")
+    ('two\\\\x0alines', 'not utf-8: \\\\xff')
+    """
+    return text if text.isprintable() else "".join(map(_escape_in_name, text))
+
+
+def _escape_in_name(character: str) -> str:
+    if not is_hidden_character(character):
+        return character
+    code = ord(character)
+    if 0xDC80 <= code <= 0xDCFF:  # how Python represents a byte that is not UTF-8
+        return f"\\x{code - 0xDC00:02x}"
+    if code < 0x80:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+
+
 def escape_hidden(text: str, kept: str = "\t") -> str:
     """The text with every hidden character written as an escape, except those in ``kept``.
 

@@ -40,6 +40,10 @@ _UNBUILT: Final = re.compile(r"^> This page is filled in on the built site .*\n+
 _NAMES: Final = re.compile(r"^::: names (?P<module>[\w.]+)$", re.MULTILINE)
 
 
+_WITH_BASES: Final = frozenset(f"toolkit.guard.{name}" for name in ("OpenFile", "SandboxDir", "SandboxFS"))
+"""Classes shown with what they inherit, because their bases are not public."""
+
+
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     for source, page in ABOVE.items():
         files.append(File.generated(config, page, content=(ROOT / source).read_text(encoding="utf-8")))
@@ -70,4 +74,8 @@ def _rewrite(found: re.Match[str], source: str, here: str) -> str:
 def list_names(module: str) -> str:
     """Directives for all public names of a module."""
     names = sorted(importlib.import_module(module).__all__, key=str.lower)
-    return "\n\n".join(f"::: {module}.{name}" for name in names)
+    return "\n\n".join(_directive(f"{module}.{name}") for name in names)
+
+
+def _directive(name: str) -> str:
+    return f"::: {name}\n    options:\n      inherited_members: true" if name in _WITH_BASES else f"::: {name}"

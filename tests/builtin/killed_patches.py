@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from tests.builtin.patches import add, delete, envelope, update
-from tests.guard.killed import build, journals, killed_at, tree
+from tests.files.killed import build, journals, killed_at, tree
 from toolkit.generated import SecurityPolicy, Toolkit, ToolkitContext, create_agent_toolkit
 
 PATCH = envelope(

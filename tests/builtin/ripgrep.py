@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from toolkit.guard.files.path import display
+from toolkit.visible import display
 
 PROGRAM = Path(sys.executable).with_name("rg")
 FLAGS = ("--no-config", "--no-ignore-global", "--no-ignore-parent", "--no-require-git", "--no-messages")

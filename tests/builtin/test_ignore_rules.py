@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.builtin.workspace import make, nodes, toolkit_for
 from tests.examples import tries
 from toolkit.builtin.search.ignored import Patterns
-from toolkit.guard.files.path import display
+from toolkit.visible import display
 
 Lists = dict[str, bytes]
 

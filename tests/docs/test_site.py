@@ -13,6 +13,7 @@ import pytest
 from tests.docs.blocks import read_blocks
 from tests.docs.pages import PAGES
 from tests.projects import REPOSITORY
+from toolkit.guard import SandboxFS
 
 pytestmark = pytest.mark.xdist_group("pages")
 
@@ -49,6 +50,14 @@ def test_every_page_is_on_the_site(site: Path) -> None:
     made = {file.relative_to(site).as_posix() for file in site.rglob("*.html")}
     wanted = {name.removeprefix("docs/").replace(".md", ".html") for name in PAGES if name != "README.md"}
     assert wanted | {"index.html", "architecture.html", "security.html", "changelog.html"} <= made
+
+
+@pytest.mark.whole
+@pytest.mark.slow
+def test_files_are_shown_with_every_method(site: Path) -> None:
+    page = (site / "reference" / "guard.html").read_text()
+    shown = re.findall(r'id="?toolkit\.guard\.SandboxFS\.(\w+)', page)
+    assert {name for name in dir(SandboxFS) if not name.startswith("_")} <= set(shown)
 
 
 @pytest.mark.whole

@@ -18,7 +18,7 @@ from typing import Any
 
 from tests.builtin.killed_patches import PATCH, toolkit_over
 from tests.faults.shim import FAULTS, FaultShim, numbers
-from tests.guard.killed import build, tree
+from tests.files.killed import build, tree
 from tests.projects import tool
 from toolkit.codegen import find_settings, generate
 from toolkit.errors import SetupError, ToolkitError

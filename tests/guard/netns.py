@@ -32,7 +32,7 @@ from tests.guard.netns_server import Connection, Recorder, Request, start_server
 from toolkit.errors import ToolCancelled, ToolFailed, ToolkitError
 from toolkit.generated import SecurityPolicy, ToolkitContext, create_agent_toolkit
 from toolkit.guard import NetGuard, Network, Response
-from toolkit.guard.network.guard import Method
+from toolkit.web import Method
 
 REPOSITORY = Path(__file__).parents[2]
 WATCHDOG = 120

@@ -32,23 +32,48 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.wire.call",
     ),
     "toolkit/wire": ("toolkit.errors", "toolkit.schema", "toolkit.lazy_exports", "toolkit.wire"),
+    # what a fork starts again, what has run out, what belongs to the user
+    "toolkit/forks.py": (),
+    "toolkit/system_faults.py": ("toolkit.errors",),
+    "toolkit/user_state.py": ("toolkit.errors",),
     "toolkit/guard": (
         "toolkit.errors",
+        "toolkit.forks",
         "toolkit.guard",
         "toolkit.lazy_exports",
+        "toolkit.system_faults",
         "toolkit.toml_places",
+        "toolkit.user_state",
         "toolkit.visible",
     ),
-    "toolkit/inject.py": ("toolkit.errors", "toolkit.guard.forks", "toolkit.inject"),
+    # on top of the guard: what is convenient, locks and transactions
+    "toolkit/files": (
+        "toolkit.errors",
+        "toolkit.files",
+        "toolkit.guard",
+        "toolkit.system_faults",
+        "toolkit.user_state",
+        "toolkit.visible",
+    ),
+    # on top of the guard: git in its sandbox, HTTP over its connections
+    "toolkit/git.py": ("toolkit.errors", "toolkit.guard", "toolkit.visible"),
+    "toolkit/web.py": ("toolkit.errors", "toolkit.guard.network", "toolkit.system_faults"),
+    "toolkit/inject.py": ("toolkit.errors", "toolkit.forks", "toolkit.inject"),
     "toolkit/runtime": (
         "toolkit.errors",
         "toolkit.schema",
         "toolkit.lazy_exports",
         "toolkit.wire",
+        "toolkit.files",
+        "toolkit.forks",
+        "toolkit.git",
         "toolkit.guard",
         "toolkit.inject",
         "toolkit.runtime",
+        "toolkit.system_faults",
+        "toolkit.user_state",
         "toolkit.visible",
+        "toolkit.web",
     ),
     "toolkit/builtin": (
         "toolkit.generated",
@@ -63,7 +88,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.runtime.stores.keys",
         "toolkit.runtime.stores.todos",
         "toolkit.guard.policy.preview",
-        "toolkit.guard.files.write",
+        "toolkit.files.transaction",
         "toolkit.guard.process.guard",
         "toolkit.builtin",
         "toolkit.visible",
@@ -73,10 +98,14 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.schema",
         "toolkit.lazy_exports",
         "toolkit.wire",
+        "toolkit.forks",
         "toolkit.guard",
         "toolkit.inject",
         "toolkit.runtime",
         "toolkit.packs",
+        "toolkit.user_state",
+        "toolkit.visible",
+        "toolkit.web",
     ),
     "toolkit/adapters": ("toolkit.errors", "toolkit.schema", "toolkit.wire", "toolkit.adapters", "toolkit.visible"),
     "toolkit/loop": (
@@ -102,6 +131,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "toolkit/serve": (
         "toolkit.__version__",
         "toolkit.errors",
+        "toolkit.forks",
         "toolkit.guard",
         "toolkit.runtime",
         "toolkit.serve",
@@ -207,6 +237,8 @@ OPENS = {"open", "__import__", "eval", "exec"}
 TOUCH_THE_SYSTEM = {
     # for a tool, only the guard
     "toolkit/guard",
+    # descriptors of this process that no fork keeps, names of errors, and the environment of the user
+    "toolkit/forks.py", "toolkit/system_faults.py", "toolkit/user_state.py",
     # for people at the command line and for specs at build time
     "toolkit/cli", "toolkit/schema/spec.py", "toolkit/schema/spec_files.py", "toolkit/schema/places.py", "toolkit/schema/checks.py", "codegen",
     # the pipes of processes in the sandbox, and what runs inside it
@@ -221,11 +253,14 @@ TOUCH_THE_SYSTEM = {
     "toolkit/mypy/__init__.py",
     # workspaces and transcripts of tests
     "toolkit/testing",
+    # generated packages, read before a tool can change them
+    "toolkit/runtime/late_imports.py",
     # names of paths, and the manifest of our own package
     "toolkit/runtime/context.py",
     # runs a module's own list of imports, without importing anything
     "toolkit/lazy_exports.py",
     # the private state directory, and the audit log outside every root
+    "toolkit/files/journal.py", "toolkit/files/locks.py",
     "toolkit/runtime/state_directory.py", "toolkit/runtime/stores/private_files.py", "toolkit/runtime/stores/output_files.py", "toolkit/runtime/audit",
 }  # fmt: skip
 
@@ -386,8 +421,10 @@ NOT_FOR_A_FIRST_CALL = (
     *("bz2", "concurrent", "difflib", "json", "logging", "queue", "subprocess", "tomllib"),
     "pydantic.root_model",
     *("toolkit.adapters", "toolkit.cli", "toolkit.codegen", "toolkit.loop", "toolkit.packs", "toolkit.schema"),
-    *("toolkit.guard.git", "toolkit.guard.network", "toolkit.guard.review"),
-    *("toolkit.guard.files.changes", "toolkit.guard.files.write", "toolkit.guard.files.transaction"),
+    *("toolkit.git", "toolkit.guard.network", "toolkit.guard.review", "toolkit.web"),
+    *("toolkit.guard.files.changes", "toolkit.guard.files.write"),
+    *("toolkit.files.journal", "toolkit.files.locks", "toolkit.files.recovery", "toolkit.files.steps"),
+    "toolkit.files.transaction",
     *("toolkit.guard.policy.commands", "toolkit.guard.policy.touched", "toolkit.guard.policy.preview"),
     *("toolkit.guard.process.guard", "toolkit.guard.process.guard"),
     *("toolkit.runtime.audit", "toolkit.runtime.functions", "toolkit.runtime.stores", "toolkit.runtime.output.cache"),

@@ -36,7 +36,7 @@ AFTER = {name: f"new {name[0]}\n" for name in ("a.txt", "b.txt", "c.txt", "d.txt
 # The child counts the calls by which names change, and ends itself at one of them.
 CHILD = """
 import os, signal, sys
-from toolkit.guard.files import transaction as step
+from toolkit.files import steps as step
 from toolkit import SecurityPolicy, ToolkitContext, create_agent_toolkit
 left = int(sys.argv[3])
 def counted(act):

@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.whole, pytest.mark.xdist_group("scale")]
 VERSIONS = ("3.12", "3.13")
 FOLDERS = (
     *("runtime", "loop", "models", "wire", "spec", "jsonschema", "testing", "builtin", "guard"),
-    *("processes", "stores", "faults"),
+    *("files", "git", "web", "processes", "stores", "faults"),
 )
 """Tests that need no source tree. Threads, forks and processes are where versions differ: these start most of them."""
 READ_THE_SOURCES = (
@@ -25,7 +25,8 @@ READ_THE_SOURCES = (
     "runtime/test_lazy_handlers.py",
     "testing/test_page.py",
     "builtin/test_spec_examples.py",
-    "guard/trusted",  # start interpreters of layouts of their own, which import the toolkit from the source tree
+    # These start interpreters of layouts of their own, which import the toolkit from the source tree.
+    *("guard/trusted", "runtime/test_late_imports.py", "runtime/test_import_paths.py"),
 )
 """Tests in these folders that need files of the checkout, which are not there."""
 

@@ -1,14 +1,12 @@
 """The places from which this interpreter and the toolkit load code. Tools may read them, and must not change them: what
 is there runs outside every sandbox, in this process or when the interpreter starts next time.
 
-Promise: every directory and file that Python reads code from when it starts (prefixes, standard library, packages,
-``.pth`` files, ``pyvenv.cfg``, ``sitecustomize``), the toolkit's own package and the packages it has loaded are at or below
-a path of the list, under the names they are called by, each link on the way, and their real paths; files that do not
-exist yet are listed, too. So is where the user's confirmations of imports are kept, which decide what runs without asking.
+Promise: the list covers every directory and file that Python reads code from when it starts (prefixes, standard library,
+packages, ``.pth`` files, ``pyvenv.cfg``, ``sitecustomize``), the toolkit's own package and the packages it has loaded, by
+every name and link that leads there, whether or not they exist yet. It also covers the user's confirmations of imports.
 
-Limits: a project that is installed to be edited in place stays writable, and so does whatever else is on ``sys.path``
-inside a root: people edit it all day. Whoever starts an agent from there runs what is there. Libraries that the dynamic
-loader finds through ``LD_LIBRARY_PATH`` are not considered.
+Limits: a project installed in editable mode stays writable, and so does whatever else is on ``sys.path`` inside a root:
+people edit it all day. Libraries found through ``LD_LIBRARY_PATH`` are not considered.
 """
 
 from __future__ import annotations
@@ -16,16 +14,14 @@ from __future__ import annotations
 import os
 import site
 import sys
-import weakref
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from importlib import import_module, machinery
-from types import ModuleType
+from importlib import machinery
 from typing import Final, NamedTuple
 
 from toolkit.errors import SetupError
-from toolkit.guard.files.protect import Root
-from toolkit.guard.process.program import MAX_LINKS, follow_links, helper_interpreter
-from toolkit.guard.user_state import confirmed_imports
+from toolkit.guard.files.place import Way, trace_links
+from toolkit.guard.process.program import follow_links, helper_interpreter
+from toolkit.user_state import confirmed_imports
 
 DEPENDENCIES: Final = frozenset({
     "_cffi_backend", "_xxhash", "_yaml", "annotated_doc", "annotated_types", "anthropic", "anyio", "attr",
@@ -58,27 +54,6 @@ def trusted_code(roots: Sequence[str] = ()) -> list[str]:
     return find_trusted(RootSet(roots)).code
 
 
-def trusted_links(roots: Sequence[str]) -> list[str]:
-    """The links in ``roots`` that lead to a place of ``trusted_code``: whoever replaces one chooses what is loaded."""
-    return find_trusted(RootSet(roots)).links
-
-
-_first_seen: Final[weakref.WeakKeyDictionary[ModuleType, list[int]]] = weakref.WeakKeyDictionary()
-
-
-def open_package(name: str) -> Root | None:
-    """The directory of a package that was imported.
-
-    None if it is in none, or if that is another one than when a toolkit of this process first asked.
-    """
-    module = import_module(name)
-    folder = next(iter(module.__path__))
-    if not os.path.isdir(folder):
-        return None
-    root = Root.open(folder, "package", writable=False)
-    return root if _first_seen.setdefault(module, root.identity) == root.identity else None
-
-
 def startup_names() -> frozenset[str]:
     """The files, relative to a directory of ``sys.path``, that Python runs when it starts, whether or not they exist.
 
@@ -107,7 +82,7 @@ def places_to_hold(roots: Sequence[str]) -> list[str]:
 
 
 class Trusted(NamedTuple):
-    """What ``trusted_code`` and ``trusted_links`` return."""
+    """What ``trusted_code`` returns, and the links in the roots that lead there: replacing one replaces the code."""
 
     code: list[str]
     links: list[str]
@@ -128,65 +103,20 @@ def find_trusted(roots: RootSet) -> Trusted:
 def _wanted_ways(roots: RootSet, found: Collection[str]) -> Iterator[Way]:
     """The way to each place; ``found`` is what was listed so far. One that is, or contains, a root is not wanted."""
     for place in _prefixes():
-        way = follow(place)
+        way = trace_links(place)
         yield way
         if roots.has_at_or_below(way.forms[-1]):
-            yield from (follow(os.path.join(place, name)) for name in _CODE_BELOW_PREFIX)
+            yield from (trace_links(os.path.join(place, name)) for name in _CODE_BELOW_PREFIX)
     for place in _code_directories():
-        way = follow(place)
+        way = trace_links(place)
         if way.forms[-1] in roots:
             raise SetupError(f"{place!r} cannot be a root that tools may write: Python loads code from it")
         yield way
-    yield from map(follow, _files())
+    yield from map(trace_links, _files())
     for folder, names in _module_files():
-        forms = follow(folder).forms
+        forms = trace_links(folder).forms
         if not all(_is_covered(form, found) for form in forms):
             yield from (_way_below(forms, name) for name in names)
-
-
-class Way(NamedTuple):
-    """The way from a path to its real path."""
-
-    links: list[str]
-    """Each link, by the real path of its directory."""
-    forms: list[str]
-    """The whole path as named, and after each link; the last is the real path."""
-
-
-def follow(path: str) -> Way:
-    """The way from ``path`` to its real path. Names that do not exist count as directories."""
-    links: list[str] = []
-    whole = path if path.startswith("/") else os.path.join(current_directory(), path)
-    forms = [os.path.normpath(whole)]
-    here, names = "/", whole.split("/")[::-1]
-    while names:
-        name = names.pop()
-        if name in ("", "."):
-            continue
-        if name == "..":
-            here = os.path.dirname(here)
-            continue
-        step = os.path.join(here, name)
-        try:
-            target = os.readlink(step) if len(links) < MAX_LINKS else ""
-        except OSError:
-            target = ""
-        if not target:
-            here = step
-            continue
-        links.append(step)
-        forms.append(os.path.join(step, *names[::-1]))
-        here = "/" if target.startswith("/") else here
-        names += target.split("/")[::-1]
-    return Way(links, [*forms, here])
-
-
-def current_directory() -> str:
-    """Where relative paths begin."""
-    try:
-        return os.getcwd()
-    except FileNotFoundError:  # it was removed, so nothing can be found in it
-        return "/"
 
 
 def _prefixes() -> set[str]:
@@ -256,7 +186,7 @@ def _files_of_module(name: str) -> Iterator[str]:
 def _way_below(forms: list[str], name: str) -> Way:
     """The way to a name in a directory. The links that lead to the directory are not part of it: people work there."""
     place = os.path.join(forms[-1], name)
-    links, further = follow(place) if os.path.islink(place) else ([], [])
+    links, further = trace_links(place) if os.path.islink(place) else ([], [])
     return Way(links, [*(os.path.join(form, name) for form in forms), *further])
 
 
@@ -269,10 +199,7 @@ def _outermost(paths: Collection[str], found: set[str]) -> list[str]:
 
 
 class RootSet:
-    """Directories by their real paths. A question about a path costs the same however many directories there are.
-
-    A process may build a toolkit for each of thousands of workspaces: looking at every root for every path would make
-    each new toolkit slower than the one before.
+    """Directories by their real paths. A lookup costs the same for thousands of workspaces as for one.
 
     >>> roots = RootSet(["/srv/a/work"])
     >>> roots.covers("/srv/a/work/x.py"), roots.has_at_or_below("/srv"), roots.names_in("/srv")

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable
 from typing import Final
 
-from toolkit.guard.files.path import display
+from toolkit.visible import display
 from toolkit.wire.content import BlockType
 
 _MAX_KEY: Final = 100

@@ -27,15 +27,15 @@ from pydantic_core import from_json
 from toolkit.errors import InvalidArguments, SandboxViolation, SetupError, ToolFailed, ToolkitError
 from toolkit.guard.network.hosts import Url
 from toolkit.guard.policy.preview import Preview
-from toolkit.guard.user_state import fill_in, read_variables
 from toolkit.packs.answers import block_type, find_not_json, hide_secrets
 from toolkit.runtime.arguments import Reader, describe_errors, first_errors
 from toolkit.runtime.packs import HandlerParts, Pack
 from toolkit.runtime.tool_context import ToolContext
+from toolkit.user_state import fill_in, read_variables
 from toolkit.wire.content import ContentBlock, ContentOutput
 
 if TYPE_CHECKING:
-    from toolkit.guard.network.guard import Response
+    from toolkit.web import Response
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -567,7 +567,7 @@ class ApiService:
     public_only: bool = False
 
     def __post_init__(self) -> None:
-        from toolkit.guard.network.guard import check_headers
+        from toolkit.web import check_headers
 
         try:
             url = Url.parse(self.url)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from pydantic import BaseModel
 
 from toolkit.errors import SetupError, ToolkitError, ToolNotAllowed
+from toolkit.files.sandbox_fs import SandboxFS
 from toolkit.guard.files.consent import LocatedPath
-from toolkit.guard.files.sandbox_fs import SandboxFS
 from toolkit.guard.policy.preview import Preview
 
 if TYPE_CHECKING:

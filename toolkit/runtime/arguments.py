@@ -14,12 +14,12 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import SchemaValidator, core_schema, from_json
 
 from toolkit.errors import InvalidArguments
-from toolkit.guard.files.path import display
 from toolkit.schema.accepts import json_type
 from toolkit.schema.enforce import require_validator
 from toolkit.schema.exact import holds_scalars
 from toolkit.schema.keywords import join_pointer
 from toolkit.schema.models import ignoring_validator
+from toolkit.visible import display
 
 if TYPE_CHECKING:
     from toolkit.schema.keywords import References

@@ -22,9 +22,9 @@ from toolkit.errors import SetupError
 from toolkit.guard.files.consent import AskRule, Consent, Globs, PathLimit
 
 if TYPE_CHECKING:
+    from toolkit.files.sandbox_fs import SandboxFS
     from toolkit.guard.files.consent import LocatedPath
     from toolkit.guard.files.place import Names
-    from toolkit.guard.files.sandbox_fs import SandboxFS
     from toolkit.guard.permission import Permission
     from toolkit.guard.policy.policy import SecurityPolicy
     from toolkit.guard.policy.preview import Preview

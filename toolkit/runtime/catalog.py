@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 from pydantic import BaseModel
 
 from toolkit.errors import GenerationError
-from toolkit.guard.late_imports import remembered_file
 from toolkit.guard.policy.rule import HINTS, Hint, effective_hints
 from toolkit.runtime import path
 from toolkit.runtime.arguments import Reader
 from toolkit.runtime.boundary import NOTHING_TO_RUN, CommandBoundary
+from toolkit.runtime.late_imports import remembered_file
 from toolkit.runtime.output import MessageForm, NewMessage, ToolMessage
 from toolkit.runtime.workers import is_async
 
 if TYPE_CHECKING:
+    from toolkit.files.sandbox_fs import SandboxFS
     from toolkit.guard.files.consent import Consent
-    from toolkit.guard.files.sandbox_fs import SandboxFS
     from toolkit.guard.permission import Permission
     from toolkit.guard.policy.policy import Verdict
     from toolkit.runtime.discovery import ToolIndex

@@ -15,7 +15,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar, cast, get_args
 
 from toolkit.errors import SetupError
-from toolkit.guard.files.protect import RUNS_LATER, check_patterns
 from toolkit.guard.permission import (
     ALL_PERMISSIONS,
     PERMISSIONS,
@@ -28,6 +27,7 @@ from toolkit.guard.permission import (
 )
 from toolkit.guard.policy.policy import NarrowedPolicy, SecurityPolicy
 from toolkit.guard.policy.rule import Rule
+from toolkit.runtime.runs_later import RUNS_LATER, check_patterns
 from toolkit.runtime.state_directory import StateDirectory
 from toolkit.runtime.surface import OMIT, Omit
 from toolkit.runtime.turns import Concurrency, Turns

@@ -8,20 +8,21 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 from toolkit.errors import SetupError
+from toolkit.files.sandbox_fs import HoldLock, SandboxFS
+from toolkit.forks import start_again_in_child
 from toolkit.guard.files.path import Accept, ignore_changes
 from toolkit.guard.files.protect import Root
-from toolkit.guard.files.sandbox_fs import HoldLock, SandboxFS
-from toolkit.guard.forks import start_again_in_child
-from toolkit.guard.trusted_code import open_package, trusted_code
+from toolkit.guard.trusted_code import trusted_code
 from toolkit.runtime.boundary import CommandBoundary, why_read_only
+from toolkit.runtime.late_imports import open_package
 
 if TYPE_CHECKING:
-    from toolkit.guard.git import GitGuard
-    from toolkit.guard.network.guard import NetGuard
+    from toolkit.git import GitGuard
     from toolkit.guard.permission import Mode
     from toolkit.guard.process.guard import ProcessGuard
     from toolkit.runtime.context import ToolkitContext
     from toolkit.runtime.programs.programs import Programs
+    from toolkit.web import NetGuard
 
 
 T = TypeVar("T")
@@ -135,15 +136,15 @@ class Guards:
     @_MadeOnce
     def git(self) -> GitGuard:
         """``git status`` only, and nothing that a repository configures is run."""
-        from toolkit.guard.git import GitGuard
+        from toolkit.git import GitGuard
 
         return GitGuard(self.process)
 
     @_MadeOnce
     def net(self) -> NetGuard:
         """The only way to the network."""
-        from toolkit.guard.network.guard import NetGuard
         from toolkit.guard.network.hosts import Network
+        from toolkit.web import NetGuard
 
         return NetGuard(self._context.network or Network())
 

@@ -32,7 +32,6 @@ from toolkit.errors import (
     ToolTimeout,
     nearest,
 )
-from toolkit.guard.system_faults import find_system_fault
 from toolkit.inject import DependencyNode, Planner
 from toolkit.runtime.arguments import (
     MANY_ARGUMENTS,
@@ -45,6 +44,7 @@ from toolkit.runtime.arguments import (
 from toolkit.runtime.output import Reported, StreamedOutput, ToolMessage
 from toolkit.runtime.tool_context import ToolContext
 from toolkit.runtime.workers import Workers, is_async, is_interruption
+from toolkit.system_faults import find_system_fault
 from toolkit.wire.call import ToolResult
 
 if TYPE_CHECKING:

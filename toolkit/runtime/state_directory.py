@@ -16,9 +16,9 @@ from contextlib import suppress
 from typing import Any, Final
 
 from toolkit.errors import SetupError
-from toolkit.guard.user_state import CONFIRMED_IMPORTS as CONFIRMED_IMPORTS
-from toolkit.guard.user_state import TOKEN_RECORDS as TOKEN_RECORDS
-from toolkit.guard.user_state import token_records, user_state_directory
+from toolkit.user_state import CONFIRMED_IMPORTS as CONFIRMED_IMPORTS
+from toolkit.user_state import TOKEN_RECORDS as TOKEN_RECORDS
+from toolkit.user_state import token_records, user_state_directory
 
 _THE_DEFAULT: Final = ("the default state directory", "set XDG_STATE_HOME to a folder, or give a state_dir,")
 

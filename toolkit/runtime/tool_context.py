@@ -14,9 +14,8 @@ if TYPE_CHECKING:
     import logging
     import os
 
-    from toolkit.guard.files.sandbox_fs import SandboxFS
-    from toolkit.guard.git import GitGuard
-    from toolkit.guard.network.guard import NetGuard
+    from toolkit.files.sandbox_fs import SandboxFS
+    from toolkit.git import GitGuard
     from toolkit.guard.permission import CommandNetwork, Permission
     from toolkit.guard.process.guard import ProcessGuard
     from toolkit.inject import DependencyKey
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from toolkit.runtime.state_directory import PrivateRecords
     from toolkit.runtime.stores.outputs import OutputWriter
     from toolkit.runtime.toolkit import Core
+    from toolkit.web import NetGuard
     from toolkit.wire.content import ContentBlock
 
 T = TypeVar("T")

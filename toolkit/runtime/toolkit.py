@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self, TypeVa
 from pydantic import BaseModel
 
 from toolkit.errors import PolicyError, SetupError, ToolFailed, ToolNotAllowed, nearest
-from toolkit.guard.late_imports import guard_imports
 from toolkit.inject import DependencyScope, Given, Planner
 from toolkit.runtime import path
 from toolkit.runtime.boundary import NOTHING_TO_RUN, Boundary, CommandBoundary
 from toolkit.runtime.catalog import NO_SANDBOX, Catalog, Tool, ToolInfo
 from toolkit.runtime.context import ToolkitContext, check_deadline
 from toolkit.runtime.guards import Guards
+from toolkit.runtime.late_imports import guard_imports
 from toolkit.runtime.output import MessageForm, TextKeeper, json_writer
 from toolkit.runtime.packs import CodeTool, PackSource, is_own_sync_handler, join_packs, load_pack
 from toolkit.runtime.path import GIVEN_PARAMETERS, inject
@@ -42,8 +42,8 @@ from toolkit.runtime.workers import LoopThread, Workers
 from toolkit.schema.models import ToolModel
 
 if TYPE_CHECKING:
+    from toolkit.files.sandbox_fs import HoldLock
     from toolkit.guard.files.consent import LocatedPath
-    from toolkit.guard.files.sandbox_fs import HoldLock
     from toolkit.guard.permission import Permission
     from toolkit.guard.policy.policy import BoundRule, SecurityPolicy, Verdict
     from toolkit.guard.policy.preview import Preview

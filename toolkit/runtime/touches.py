@@ -16,8 +16,8 @@ from toolkit.guard.policy.policy import RUNS, Verdict
 from toolkit.runtime.boundary import NAMED_BY
 
 if TYPE_CHECKING:
+    from toolkit.files.sandbox_fs import SandboxFS
     from toolkit.guard.files.consent import LocatedPath
-    from toolkit.guard.files.sandbox_fs import SandboxFS
     from toolkit.guard.policy.preview import Preview
     from toolkit.runtime.catalog import Tool, ToolInfo
     from toolkit.runtime.tool_context import ToolContext

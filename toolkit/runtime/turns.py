@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from toolkit.errors import Overloaded, SetupError
-from toolkit.guard.forks import start_again_in_child
+from toolkit.forks import start_again_in_child
 from toolkit.runtime.workers import wait_for_handler
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from toolkit.errors import Overloaded, ToolCancelled, ToolTimeout
-from toolkit.guard.forks import start_again_in_child
+from toolkit.forks import start_again_in_child
 
 if TYPE_CHECKING:
     import asyncio

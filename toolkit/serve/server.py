@@ -38,7 +38,7 @@ from mcp_types import (
 )
 
 from toolkit import __version__
-from toolkit.guard.forks import restarts
+from toolkit.forks import restarts
 from toolkit.serve.approvals import CURRENT, AskedCall, ElicitingApprover
 from toolkit.serve.calls import CallTurns, list_tools, run_call
 from toolkit.serve.http import Metric

@@ -15,8 +15,8 @@ from typing import TypeAlias
 import pytest
 
 from toolkit.errors import SandboxViolation
+from toolkit.files.transaction import Drop
 from toolkit.guard import FileChange, GitMode, Put, SandboxFS
-from toolkit.guard.files.write import Drop
 
 Act: TypeAlias = Callable[[SandboxFS], object]
 MODES: tuple[GitMode, ...] = ("commit", "read-only")

@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 
 from toolkit.errors import SandboxViolation, SetupError, ToolCancelled, ToolFailed
+from toolkit.files import locks
 from toolkit.guard import ResolverName, SandboxFS, WrittenFile
-from toolkit.guard.files import locks, write
+from toolkit.guard.files import write
 from toolkit.guard.files import write as rename
 
 

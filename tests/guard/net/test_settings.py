@@ -15,7 +15,7 @@ import pytest
 
 from toolkit.errors import SandboxViolation, SetupError, ToolCancelled, ToolFailed, ToolkitError
 from toolkit.guard import Host, NetGuard, Network
-from toolkit.guard.network.guard import Deadline, connect
+from toolkit.guard.network.connect import Deadline, connect
 from toolkit.guard.network.hosts import parse_address, system_resolve
 
 WATCHDOG = 60

@@ -69,8 +69,8 @@ def _customized(workspace: Path) -> str:
 
 def _toolkit_inside(workspace: Path) -> str:
     shutil.copytree(REPOSITORY / "toolkit/guard", workspace / "lib/toolkit/guard")
-    for name in ("__init__.py", "errors.py", "lazy_exports.py", "visible.py"):
-        shutil.copy(REPOSITORY / "toolkit" / name, workspace / "lib/toolkit")
+    for name in ("__init__", "errors", "forks", "lazy_exports", "system_faults", "user_state", "visible"):
+        shutil.copy(REPOSITORY / f"toolkit/{name}.py", workspace / "lib/toolkit")
     return make_environment(workspace.parent / "venv")
 
 

@@ -72,8 +72,8 @@ def test_what_is_next_to_our_package_is_not_imported(workspace: Path, tmp_path: 
     marker = tmp_path / "marker"
     folder = workspace / "vendored"
     shutil.copytree(REPOSITORY / "toolkit/guard", folder / "toolkit/guard")
-    for name in ("__init__.py", "errors.py", "lazy_exports.py", "visible.py"):
-        shutil.copy(REPOSITORY / "toolkit" / name, folder / "toolkit")
+    for name in ("__init__", "errors", "forks", "lazy_exports", "system_faults", "user_state", "visible"):
+        shutil.copy(REPOSITORY / f"toolkit/{name}.py", folder / "toolkit")
     planted = folder / MISSING / "__init__.py"
 
     done = run_python(

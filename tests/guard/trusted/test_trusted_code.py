@@ -19,14 +19,14 @@ from packaging.requirements import Requirement
 from tests.guard.trusted.environments import LIBRARY, make_environment
 from tests.projects import REPOSITORY
 from toolkit.errors import SetupError
-from toolkit.guard.trusted_code import DEPENDENCIES, startup_names, trusted_code, trusted_links
+from toolkit.guard.trusted_code import DEPENDENCIES, RootSet, find_trusted, startup_names, trusted_code
 
 PACKAGES = f"{LIBRARY}/site-packages"
 PRINT = """
 import json, os
-from toolkit.guard.trusted_code import trusted_code, trusted_links
+from toolkit.guard.trusted_code import RootSet, find_trusted, trusted_code
 root = os.environ["ROOT"]
-print(json.dumps([trusted_code([root]), trusted_links([root])]))
+print(json.dumps([trusted_code([root]), find_trusted(RootSet([root])).links]))
 """
 
 
@@ -198,7 +198,7 @@ def test_no_place_is_below_another_and_links_are_in_roots() -> None:
     places = trusted_code()
     assert places == sorted(places)
     assert not [a for a in places for b in places if a != b and a.startswith(f"{b}/")]
-    assert trusted_links([]) == []
+    assert find_trusted(RootSet()).links == []
 
 
 def test_the_names_of_start_up_files() -> None:

@@ -18,7 +18,7 @@ from tests.guard.ways import SANDBOXED, Way, guard_in
 from tests.programs.hostile.world import PRELUDE as PROGRAM_PRELUDE
 from tests.programs.hostile.world import SOURCE, World
 from toolkit import CancelSignal, ProgramSettings
-from toolkit.guard.trusted_code import open_package
+from toolkit.runtime.late_imports import open_package
 from toolkit.runtime.programs.host import ProgramHost, Ran, SyncCaller
 from toolkit.runtime.programs.process import Interpreters
 from toolkit.runtime.programs.result import TimeLimit

@@ -14,7 +14,7 @@ HEAD = """
 import asyncio, fcntl, os, signal, sys, threading, time
 from acme.generated import SecurityPolicy, ToolkitContext, create_agent_toolkit, create_async_agent_toolkit
 from toolkit import Pack, ToolCall, ToolkitError
-from toolkit.guard.files.locks import ProcessLock
+from toolkit.files.locks import ProcessLock
 from toolkit.stores import AuditFile
 LOG = os.path.realpath("audit.jsonl")
 os.makedirs("workspace", exist_ok=True)

@@ -35,7 +35,7 @@ from toolkit.guard.policy.preview import Preview
 from toolkit.runtime.tool_context import ToolContext
 
 if TYPE_CHECKING:
-    from toolkit.guard.files.sandbox_fs import SandboxFS
+    from toolkit.files.sandbox_fs import SandboxFS
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,8 @@ from toolkit.errors import ToolFailed
 from toolkit.inject import DependencyKey
 
 if TYPE_CHECKING:
+    from toolkit.files.sandbox_fs import SandboxFS
     from toolkit.guard.files.handles import OpenFile, SandboxDir
-    from toolkit.guard.files.sandbox_fs import SandboxFS
     from toolkit.guard.files.write import Fingerprint
     from toolkit.wire.content import BlockType
 

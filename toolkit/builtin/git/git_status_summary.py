@@ -13,7 +13,7 @@ from toolkit.generated.models.git_status_summary import GitStatusSummaryOutputCh
 from toolkit.runtime.tool_context import ToolContext
 
 if TYPE_CHECKING:
-    from toolkit.guard.git import GitChange, GitStatus
+    from toolkit.git import GitChange, GitStatus
 
 MAX_LISTED: Final = 1000
 """Maximum number of changes of one kind in the output."""

@@ -13,9 +13,9 @@ from toolkit.builtin.patch.parse import Patch, parse_patch
 from toolkit.builtin.patch.plan import Content, Original, plan_patch
 from toolkit.builtin.text.diff import format_count, visible_diff
 from toolkit.errors import ToolkitError
+from toolkit.files.transaction import Drop, FileChange, Put
 from toolkit.generated import ApplyPatchInput, ApplyPatchOutput
 from toolkit.generated.models.apply_patch import ApplyPatchOutputFile
-from toolkit.guard.files.write import Drop, FileChange, Put
 from toolkit.guard.policy.preview import Preview
 from toolkit.runtime.tool_context import ToolContext
 

@@ -26,7 +26,7 @@ from toolkit.builtin.text.diff import DIFF_LIMIT, binary_diff, unified_diff
 from toolkit.errors import ToolFailed
 
 if TYPE_CHECKING:
-    from toolkit.guard.files.sandbox_fs import SandboxFS
+    from toolkit.files.sandbox_fs import SandboxFS
     from toolkit.guard.files.write import Fingerprint
 
 

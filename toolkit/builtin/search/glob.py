@@ -13,8 +13,8 @@ from toolkit.generated import GlobInput, GlobOutput
 from toolkit.runtime.tool_context import ToolContext
 
 if TYPE_CHECKING:
+    from toolkit.files.sandbox_fs import SandboxFS
     from toolkit.guard.files.handles import SandboxDir
-    from toolkit.guard.files.sandbox_fs import SandboxFS
 
 _NOTHING: Final = (
     "no file matches; without ** a pattern covers one level, [ ] is a set of characters unless escaped by a backslash, "

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from toolkit.errors import SandboxViolation, ToolFailed
 
 if TYPE_CHECKING:
+    from toolkit.files.sandbox_fs import SandboxFS
     from toolkit.guard.files.handles import EntryNames, SandboxDir
-    from toolkit.guard.files.sandbox_fs import SandboxFS
 
 
 DIRECTORY: Final = b"\0"

@@ -17,7 +17,7 @@ from toolkit.visible import escape_hidden
 from toolkit.wire.content import ContentBlock
 
 if TYPE_CHECKING:
-    from toolkit.guard.network.guard import Response
+    from toolkit.web import Response
 
 # As in the spec; some error messages mention them.
 MAX_BYTES: Final = 10_485_760

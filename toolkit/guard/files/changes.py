@@ -20,15 +20,15 @@ from typing import TYPE_CHECKING, Final
 from toolkit.errors import SandboxViolation, ToolFailed
 from toolkit.guard.files.consent import fold, fold_all
 from toolkit.guard.files.handles import SandboxDir
-from toolkit.guard.files.locks import hold_locks
-from toolkit.guard.files.path import FileErrors, absolute, already_exists, conflict, display
+from toolkit.guard.files.path import FileErrors, absolute, already_exists, conflict
 from toolkit.guard.files.place import Names, Place, find_place, is_directory, stat_entry
 from toolkit.guard.files.protect import AccessRules
 from toolkit.guard.files.resolve import READ_DIRECTORY, os_error
 from toolkit.guard.files.write import Fingerprint, WrittenFile, is_unchanged, move, replace_file
+from toolkit.visible import display
 
 if TYPE_CHECKING:
-    from toolkit.guard.files.sandbox_fs import SandboxFS
+    from toolkit.guard.files.guard import FileGuard
 
 # git looks for these by exact spelling, and a file system that ignores case finds them by any.
 _HEAD: Final = "HEAD"
@@ -44,23 +44,10 @@ _completing = threading.RLock()
 
 
 class Changes:
-    """Changes what a ``SandboxFS`` may change."""
+    """Changes what a ``FileGuard`` may change."""
 
-    def __init__(self, fs: SandboxFS) -> None:
+    def __init__(self, fs: FileGuard) -> None:
         self._fs = fs
-
-    @contextmanager
-    def lock(self, *texts: str) -> Iterator[None]:
-        places: list[Names] = []
-        for text in texts:
-            with (
-                self.find_place(text, follow=True) as place,
-                FileErrors(place.shown),
-                self._fs._begin().protect_repositories([place]),
-            ):
-                places.append(place.real)
-        with hold_locks(places, self._fs._check, self._fs._begin().hold_elsewhere):
-            yield
 
     def write_file(
         self, text: str, data: bytes, *, create_only: bool = False, expected: Fingerprint | None = None
@@ -128,7 +115,7 @@ class Changes:
         with (
             self.find_place(old, follow=False) as source,
             self.find_place(new, follow=False) as target,
-            hold_locks([source.real, target.real], self._fs._check, self._fs._begin().hold_elsewhere),
+            self._fs._begin().hold([source.real, target.real], self._fs._check),
         ):
             with FileErrors(source.shown):
                 self._check_move(source, target)
@@ -156,7 +143,7 @@ class Changes:
         """``find_place`` with the lock of the name held, repositories protected, and errors of the system translated."""
         with (
             self.find_place(text, follow=follow) as place,
-            hold_locks([place.real], self._fs._check, self._fs._begin().hold_elsewhere),
+            self._fs._begin().hold([place.real], self._fs._check),
             FileErrors(place.shown),
             self._fs._begin().protect_repositories([place]),
         ):

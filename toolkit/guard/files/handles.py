@@ -1,4 +1,4 @@
-"""Open files and directories, for reading and listing. ``SandboxFS`` creates them; they are never opened by path."""
+"""Open files and directories, for reading and listing. ``FileGuard`` creates them; they are never opened by path."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Generic, Literal, NamedTuple, Self, TypeAlias, TypeVar
 
 from toolkit.errors import ToolFailed
-from toolkit.guard.files.path import display, not_a_file, outside_error, to_failure
+from toolkit.guard.files.path import is_entry_name, not_a_file, outside_error, to_failure
 from toolkit.guard.files.place import Descriptor
 from toolkit.guard.files.resolve import READ_DIRECTORY
+from toolkit.visible import display
 
 if TYPE_CHECKING:
     from toolkit.guard.files.protect import ListingFilter
@@ -30,9 +31,6 @@ READ_FILE: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 CHUNK: Final = 1 << 20
 # How many names of a directory are read before ``check`` is called again.
 _NAMES_BETWEEN_CHECKS: Final = 1024
-
-# What is in no listing: the directory itself and the one above it.
-_NO_NAMES: Final = frozenset(("", ".", ".."))
 
 HeldT = TypeVar("HeldT")
 
@@ -273,8 +271,7 @@ class SandboxDir(Handle[Descriptor]):
         number = held.number
         times: dict[str, int] = {}
         for name in names:
-            if "/" in name or name in _NO_NAMES or "\0" in name or self._filter is not None:
-                self._refuse_name(name)
+            self._refuse_name(name)
             try:
                 times[name] = os.stat(name, dir_fd=number, follow_symlinks=False).st_mtime_ns
             except FileNotFoundError:
@@ -296,7 +293,7 @@ class SandboxDir(Handle[Descriptor]):
 
     def _refuse_name(self, name: str) -> None:
         """Refuse what is not the name of an entry, and what a deny or ask rule covers."""
-        if "/" in name or name in _NO_NAMES or "\0" in name:
+        if not is_entry_name(name):
             raise outside_error(self.path_of(name))
         if self._filter is not None:
             self._filter.check(name, self.path_of(name))

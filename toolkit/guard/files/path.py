@@ -1,4 +1,4 @@
-"""Paths as text: which ones are accepted, how a name is shown, and what is said when one cannot be used.
+"""Paths as text: which ones are accepted, and what is said when one cannot be used.
 
 Nothing here touches the disk. A ``SandboxPath`` is well formed, not proven safe: whether it stays inside its root is
 decided while it is opened (``resolve.py``), never from its text.
@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from toolkit.errors import FailureReason, InvalidArguments, SandboxViolation, ToolFailed, ToolkitError
-from toolkit.guard.system_faults import SCARCE, OsErrorTranslation, describe_errno, system_fault
-from toolkit.visible import is_hidden_character
+from toolkit.system_faults import SCARCE, OsErrorTranslation, describe_errno, system_fault
+from toolkit.visible import display
 
 if TYPE_CHECKING:
     from toolkit.guard.files.place import Names
@@ -80,28 +80,6 @@ def outside_error(text: str) -> SandboxViolation:
     )
 
 
-def display(text: str) -> str:
-    """``text`` on one line, with everything invisible or undecodable escaped as ``\\xNN``, ``\\uNNNN`` or ``\\UNNNNNNNN``.
-
-    Limit: not reversible, because a backslash is not escaped; open such a file by its raw name.
-
-    >>> display("two\\nlines"), display("not utf-8: \\udcff")
-    ('two\\\\x0alines', 'not utf-8: \\\\xff')
-    """
-    return text if text.isprintable() else "".join(map(_escape_if_hidden, text))
-
-
-def _escape_if_hidden(character: str) -> str:
-    if not is_hidden_character(character):
-        return character
-    code = ord(character)
-    if 0xDC80 <= code <= 0xDCFF:  # how Python represents a byte that is not UTF-8
-        return f"\\x{code - 0xDC00:02x}"
-    if code < 0x80:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
-
-
 def _refuse_malformed(text: str) -> None:
     if not text:
         raise InvalidArguments("a path must not be empty; '.' is the workspace itself")
@@ -120,6 +98,15 @@ def _refuse_malformed(text: str) -> None:
 def split_names(text: str) -> list[str]:
     """The names of a path, without empty ones and ``.``."""
     return [name for name in text.split("/") if name not in ("", ".")]
+
+
+def is_entry_name(name: str) -> bool:
+    """Whether it can be the name of an entry in a directory: neither a path, nor the directory itself or the one above it.
+
+    >>> is_entry_name("a"), is_entry_name(".."), is_entry_name("a/b")
+    (True, False, False)
+    """
+    return name not in ("", ".", "..") and "/" not in name and "\0" not in name
 
 
 # -- errors ------------------------------------------------------------------------------------------------------------

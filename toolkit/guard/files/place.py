@@ -15,8 +15,9 @@ import copy
 import errno
 import os
 import stat
-from contextlib import suppress
-from typing import Final, Self, TypeAlias
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Final, NamedTuple, Self, TypeAlias
 
 from toolkit.errors import SandboxViolation
 from toolkit.guard.files.path import SandboxPath, not_a_file, split_names
@@ -42,8 +43,26 @@ class Descriptor:
     def __init__(self, number: int) -> None:
         self.number = number
 
+    @staticmethod
+    def copy_of(number: int) -> Descriptor:
+        """Another descriptor of what this one leads to."""
+        return Descriptor(os.dup(number))
+
+    def stat(self) -> os.stat_result:
+        """What it leads to."""
+        return os.fstat(self.number)
+
     def __del__(self) -> None:
         self._close(self.number)
+
+
+@contextmanager
+def closing_descriptor(number: int) -> Iterator[int]:
+    """Closes it at the end of the block."""
+    try:
+        yield number
+    finally:
+        os.close(number)
 
 
 class Place:
@@ -253,3 +272,51 @@ def _find_name(info: os.stat_result, folder: int) -> str:
                 if entry.is_dir(follow_symlinks=False) and os.path.samestat(entry.stat(follow_symlinks=False), info):
                     return entry.name
     raise os_error(errno.ENOENT)
+
+
+# -- the way to a path, by its names -----------------------------------------------------------------------------------
+
+
+class Way(NamedTuple):
+    """The way from a path to its real path."""
+
+    links: list[str]
+    """Each link, by the real path of its directory."""
+    forms: list[str]
+    """The whole path as named, and after each link; the last is the real path."""
+
+
+def trace_links(path: str) -> Way:
+    """The way from ``path`` to its real path. Names that do not exist count as directories."""
+    links: list[str] = []
+    whole = path if path.startswith("/") else os.path.join(current_directory(), path)
+    forms = [os.path.normpath(whole)]
+    here, names = "/", whole.split("/")[::-1]
+    while names:
+        name = names.pop()
+        if name in ("", "."):
+            continue
+        if name == "..":
+            here = os.path.dirname(here)
+            continue
+        step = os.path.join(here, name)
+        try:
+            target = os.readlink(step) if len(links) < MAX_LINKS else ""
+        except OSError:
+            target = ""
+        if not target:
+            here = step
+            continue
+        links.append(step)
+        forms.append(os.path.join(step, *names[::-1]))
+        here = "/" if target.startswith("/") else here
+        names += target.split("/")[::-1]
+    return Way(links, [*forms, here])
+
+
+def current_directory() -> str:
+    """Where relative paths begin."""
+    try:
+        return os.getcwd()
+    except FileNotFoundError:  # it was removed, so nothing can be found in it
+        return "/"

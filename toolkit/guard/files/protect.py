@@ -13,7 +13,7 @@ import copy
 import errno
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
@@ -29,17 +29,21 @@ from toolkit.guard.files.consent import (
     fold,
     fold_all,
 )
-from toolkit.guard.files.path import SandboxPath, display, outside_error, removed_root, split_names, to_failure
-from toolkit.guard.files.place import Descriptor, Names, Place, find_place, is_directory, real_names
-from toolkit.guard.files.resolve import HANDLE, MAX_LINKS, Resolver
+from toolkit.guard.files.path import SandboxPath, outside_error, removed_root, split_names, to_failure
+from toolkit.guard.files.place import Descriptor, Names, Place, find_place, is_directory, real_names, trace_links
+from toolkit.guard.files.resolve import HANDLE, Resolver
+from toolkit.visible import display
 
 if TYPE_CHECKING:
-    from toolkit.guard.files.locks import HoldElsewhere
+    from toolkit.guard.files.handles import Check
     from toolkit.guard.permission import GitMode
 
 
 # File systems with short names call the first one by the second.
 ALWAYS_PROTECTED: Final = (".git", "git~1")
+
+HoldPlaces: TypeAlias = "Callable[[Iterable[Names], Check], AbstractContextManager[None]]"
+"""Keeps other writers of these real paths out; ``Check`` ends the wait by raising."""
 
 _LOADS_CODE: Final = "the toolkit or its Python interpreter loads code or settings from"
 
@@ -102,6 +106,11 @@ def journal_outside(path: str, roots: Sequence[Root]) -> str:
     return "/" + "/".join(names)
 
 
+def hold_nothing(places: Iterable[Names], check: Check) -> AbstractContextManager[None]:
+    """For files that nobody else writes."""
+    return nullcontext()
+
+
 class AccessRules:
     """The workspace, the extra roots, and the rules that hold below them."""
 
@@ -113,8 +122,9 @@ class AccessRules:
         "_protected",
         "_read_only",
         "checks_reads",
-        "hold_elsewhere",
+        "hold",
         "may_write",
+        "roots",
         "workspace",
     )
 
@@ -125,10 +135,11 @@ class AccessRules:
         protected: Globs,
         read_only: ReadOnlyPlaces | None = None,
         git: GitMode = "commit",
-        hold_elsewhere: HoldElsewhere | None = None,
+        hold: HoldPlaces = hold_nothing,
     ) -> None:
-        self.hold_elsewhere: Final = hold_elsewhere
+        self.hold: Final = hold
         self.workspace: Final = workspace
+        self.roots: Final = (workspace, *extra)
         self._extra: Final = {root.name: root for root in extra}
         self._protected: Final = protected
         self._read_only: Final = read_only
@@ -331,7 +342,7 @@ class AccessRules:
 
     def _real_roots(self) -> Iterator[tuple[Root, Names]]:
         """Looked up each time, because a root may be renamed while it is held open."""
-        for root in (self.workspace, *self._extra.values()):
+        for root in self.roots:
             yield root, real_names(root.number)
 
 
@@ -424,8 +435,9 @@ class ReadOnlyPlaces:
         places: set[Names] = set()
         ways: set[Names] = set()
         for path in _require_absolute(paths):
-            real, links = _trace(path)
-            found = {tuple(split_names(os.path.normpath(path))), real}
+            way = trace_links(path)
+            links = {tuple(split_names(link)) for link in way.links}
+            found = {tuple(split_names(form)) for form in (os.path.normpath(path), way.forms[-1])}
             places |= found
             ways |= links
             ways.update(place[:depth] for place in found | links for depth in range(len(place)))
@@ -450,30 +462,6 @@ def _require_absolute(paths: Sequence[str]) -> Iterator[str]:
         yield path
 
 
-def _trace(path: str) -> tuple[Names, set[Names]]:
-    """The real path, and every link on the way to it by the real path of its directory. Missing names stay as they are."""
-    here: list[str] = []
-    links: set[Names] = set()
-    followed = 0
-    todo = split_names(path)[::-1]
-    while todo:
-        name = todo.pop()
-        if name == "..":
-            del here[-1:]
-            continue
-        try:
-            target = os.readlink("/".join(("", *here, name)))
-        except OSError:
-            target = ""
-        here.append(name)
-        if target and followed < MAX_LINKS:  # more is a loop, which leads nowhere
-            followed += 1
-            links.add(tuple(here))
-            del here[0 if target.startswith("/") else -1 :]
-            todo += split_names(target)[::-1]
-    return tuple(here), links
-
-
 def _to_pattern(names: Iterable[str]) -> _Pattern:
     return tuple(frozenset(fold(name)) for name in names)
 
@@ -482,47 +470,3 @@ def _starts_with(path: Folded, pattern: _Pattern) -> bool:
     return len(path) >= len(pattern) and all(
         not wanted.isdisjoint(name) for wanted, name in zip(pattern, path, strict=False)
     )
-
-
-# -- files that run later ----------------------------------------------------------------------------------------------
-
-RUNS_LATER: Final[tuple[str, ...]] = (
-    # Shells: every session reads one of these.
-    ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile",
-    ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".mkshrc", ".cshrc", ".tcshrc", ".login", ".logout",
-    "config.fish", ".xinitrc", ".xprofile", ".xsession", ".envrc", "mise.toml", ".mise.toml",
-    # Editors: tasks, hooks and interpreters of the project that is opened.
-    ".vscode", ".idea", ".fleet", ".zed", ".devcontainer", ".devcontainer.json", "*.code-workspace",
-    ".vimrc", ".exrc", ".nvimrc", ".nvim.lua", ".emacs", ".emacs.d", ".dir-locals.el",
-    # Agents: their hooks, commands, permissions and servers.
-    ".mcp.json", ".claude", ".claude.json", ".codex", ".cursor", ".agents", ".gemini", ".windsurf", ".continue", ".kiro",
-    ".aider.conf.yml", ".opencode", "opencode.json",
-    # Version control: settings and hooks that name programs.
-    ".gitconfig", ".gitmodules", "hgrc", ".hgrc", ".pre-commit-config.yaml", ".husky", "lefthook.yml", ".lefthook.yml",
-    # Programs that load what a file in the current or the home directory says.
-    ".ripgreprc", ".gdbinit", ".lldbinit", ".pdbrc", ".Rprofile", ".irbrc", ".pryrc", ".ssh",
-    # Where the workspace is a home directory.
-    ".config/git/**", ".config/fish/**", ".config/autostart/**", ".config/systemd/**", ".local/bin/**",
-)  # fmt: skip
-"""Files that run code for the user later, without being asked: at the next shell, editor, agent, debugger or git command.
-
-A tool that may write such a file can run code outside the sandbox, in the user's name. So a toolkit asks before one is
-written, moved or removed; ``FileSettings(ask_before_writing=...)`` changes the list. The patterns are those of deny
-rules: plain names are covered at any depth, with everything below them; those with a slash begin at a root.
-
-Limit: the list is not complete, and it cannot be. What runs only when the user builds, installs or tests (``Makefile``,
-``package.json``, ``pyproject.toml``, ``conftest.py``) or on a server (``.github``) is left out: agents edit it all day.
-"""
-
-
-def check_patterns(patterns: object) -> tuple[str, ...]:
-    """The patterns of ``ask_before_writing``; a pattern that cannot mean what it says is refused.
-
-    >>> check_patterns([".envrc", "ci/**"])
-    ('.envrc', 'ci/**')
-    """
-    if patterns is RUNS_LATER:
-        return RUNS_LATER  # known to be right; reading them takes longer than the rest of building a context
-    if isinstance(patterns, str) or not isinstance(patterns, Sequence):
-        raise SetupError(f"ask_before_writing must be a list of patterns, not {patterns!r}")
-    return Globs(patterns).globs

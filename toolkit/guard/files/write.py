@@ -2,7 +2,7 @@
 
 Promise: however the write ends, by a full disk or a cancelled call, the name means either what it meant before or the
 complete new file, and no other file is left behind. A hard link to the old file keeps the old content. Writers that hold
-the lock of the same name (``locks.py``) run one after the other.
+the lock of the same name run one after the other.
 
 Not kept when a file is replaced: its owner, access lists, extended attributes, set-id bits and hard links. The file's own
 mode does not prevent a replacement; only the mode of its directory does. A process that is killed between two steps may
@@ -21,9 +21,9 @@ import stat
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final
 
-from toolkit.guard.files.place import stat_entry
+from toolkit.guard.files.place import closing_descriptor, stat_entry
 from toolkit.guard.files.resolve import READ_DIRECTORY, os_error
 
 _CHUNK: Final = 1 << 20
@@ -62,35 +62,6 @@ class WrittenFile:
     created: bool
     size: int
     mode: int
-
-
-@dataclass(frozen=True, slots=True)
-class Put:
-    """Write this content to a file: the one that was read, or a new one with the directories above it.
-
-    :param expected: what was read; None if the name must not exist.
-    :param mode: the permissions of the file, without set-id bits; if None, a replaced file keeps its own and a new one gets
-        the default by umask.
-    :param executable: whether the default by umask includes execute permission.
-    """
-
-    path: str
-    data: bytes
-    expected: Fingerprint | None
-    mode: int | None = None
-    executable: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Drop:
-    """Remove a file. A link is refused: neither the link nor its target is removed."""
-
-    path: str
-    expected: Fingerprint
-
-
-FileChange: TypeAlias = Put | Drop
-"""What a transaction does with one file."""
 
 
 def replace_file(
@@ -159,12 +130,24 @@ def write_all(number: int, data: bytes, check: Callable[[], None]) -> None:
 
 def sync_folder(folder: int) -> None:
     """Flush the new name to the disk. The name has already changed, so an error here is not a failure of the write."""
-    with suppress(OSError):
-        number = os.open(".", READ_DIRECTORY, dir_fd=folder)
-        try:
-            os.fsync(number)
-        finally:
-            os.close(number)
+    with suppress(OSError), closing_descriptor(os.open(".", READ_DIRECTORY, dir_fd=folder)) as number:
+        os.fsync(number)
+
+
+def make_folder(folder: int, name: str) -> int:
+    """Make a directory, and return its inode."""
+    os.mkdir(name, dir_fd=folder)
+    return os.stat(name, dir_fd=folder, follow_symlinks=False).st_ino
+
+
+def remove_file(folder: int, name: str) -> None:
+    """Remove a name that is not a directory."""
+    os.unlink(name, dir_fd=folder)
+
+
+def remove_folder(folder: int, name: str) -> None:
+    """Remove an empty directory."""
+    os.rmdir(name, dir_fd=folder)
 
 
 def is_unchanged(folder: int, name: str, expected: Fingerprint) -> bool:

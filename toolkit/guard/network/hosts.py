@@ -1,7 +1,7 @@
 """Where a tool may connect to: URLs, host names and addresses, and the settings they are compared with (``Network``).
 
 Every text is either read in exactly one way or refused, so what is checked is what is connected to. Nothing here connects
-(``guard.py`` does), and neither ``socket`` nor ``ssl`` is loaded: every toolkit has a ``Network``, but few calls use it.
+(``connect.py`` does), and neither ``socket`` nor ``ssl`` is loaded: every toolkit has a ``Network``, but few calls use it.
 """
 
 from __future__ import annotations
@@ -28,77 +28,57 @@ AddressNetwork: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 # By the registries of special addresses. ``ipaddress.is_global`` is not used: it calls ``::127.0.0.1``,
 # ``64:ff9b::7f00:1`` and multicast addresses global.
-_NOT_PUBLIC_V4: Final = tuple(
-    map(
-        ipaddress.IPv4Network,
-        (
-            "0.0.0.0/8",  # this host, this network
-            "10.0.0.0/8",  # private
-            "100.64.0.0/10",  # shared by a provider's customers
-            "127.0.0.0/8",  # loopback
-            "169.254.0.0/16",  # link-local
-            "172.16.0.0/12",  # private
-            "192.0.0.0/24",  # protocol assignments
-            "192.0.2.0/24",  # documentation
-            "192.88.99.0/24",  # 6to4 relays
-            "192.168.0.0/16",  # private
-            "198.18.0.0/15",  # benchmarking
-            "198.51.100.0/24",  # documentation
-            "203.0.113.0/24",  # documentation
-            "224.0.0.0/4",  # multicast
-            "240.0.0.0/4",  # reserved, and broadcast at its end
-        ),
-    )
-)
+_NOT_PUBLIC_V4: Final = tuple(map(ipaddress.IPv4Network, (
+    "0.0.0.0/8",  # this host, this network
+    "10.0.0.0/8",  # private
+    "100.64.0.0/10",  # shared by a provider's customers
+    "127.0.0.0/8",  # loopback
+    "169.254.0.0/16",  # link-local
+    "172.16.0.0/12",  # private
+    "192.0.0.0/24",  # protocol assignments
+    "192.0.2.0/24",  # documentation
+    "192.88.99.0/24",  # 6to4 relays
+    "192.168.0.0/16",  # private
+    "198.18.0.0/15",  # benchmarking
+    "198.51.100.0/24",  # documentation
+    "203.0.113.0/24",  # documentation
+    "224.0.0.0/4",  # multicast
+    "240.0.0.0/4",  # reserved, and broadcast at its end
+)))  # fmt: skip
 
 # Everything outside of this is loopback, local, mapped, multicast or not assigned at all.
 _UNICAST_V6: Final = ipaddress.IPv6Network("2000::/3")
-_NOT_PUBLIC_V6: Final = tuple(
-    map(
-        ipaddress.IPv6Network,
-        (
-            "2001::/23",  # protocol assignments: Teredo, benchmarking, ORCHID
-            "2001:db8::/32",  # documentation
-            "2002::/16",  # 6to4
-            "3fff::/20",  # documentation
-        ),
-    )
-)
+_NOT_PUBLIC_V6: Final = tuple(map(ipaddress.IPv6Network, (
+    "2001::/23",  # protocol assignments: Teredo, benchmarking, ORCHID
+    "2001:db8::/32",  # documentation
+    "2002::/16",  # 6to4
+    "3fff::/20",  # documentation
+)))  # fmt: skip
 
 # They return credentials to every program on the host; a wide network in ``allow_addresses`` does not allow them.
-METADATA: Final = frozenset(
-    map(
-        ipaddress.ip_address,
-        (
-            "169.254.169.254",  # most clouds
-            "fd00:ec2::254",  # the same over IPv6
-            "fd20:ce::254",
-            "169.254.170.2",  # credentials of a container
-            "169.254.170.23",
-            "fd00:ec2::23",
-            "168.63.129.16",  # looks like a public address, but the host answers
-            "100.100.100.200",
-            "192.0.0.192",
-            "169.254.42.42",
-            "fd00:42::42",
-            "169.254.0.23",
-        ),
-    )
-)
+METADATA: Final = frozenset(map(ipaddress.ip_address, (
+    "169.254.169.254",  # most clouds
+    "fd00:ec2::254",  # the same over IPv6
+    "fd20:ce::254",
+    "169.254.170.2",  # credentials of a container
+    "169.254.170.23",
+    "fd00:ec2::23",
+    "168.63.129.16",  # looks like a public address, but the host answers
+    "100.100.100.200",
+    "192.0.0.192",
+    "169.254.42.42",
+    "fd00:42::42",
+    "169.254.0.23",
+)))  # fmt: skip
 
 # Networks whose last four bytes are an IPv4 address that a gateway or the kernel connects to.
-_EMBEDDING: Final = tuple(
-    map(
-        ipaddress.IPv6Network,
-        (
-            "::/96",  # compatible
-            "::ffff:0:0/96",  # mapped
-            "::ffff:0:0:0/96",  # translated
-            "64:ff9b::/96",  # NAT64
-            "64:ff9b:1::/48",  # NAT64, local use
-        ),
-    )
-)
+_EMBEDDING: Final = tuple(map(ipaddress.IPv6Network, (
+    "::/96",  # compatible
+    "::ffff:0:0/96",  # mapped
+    "::ffff:0:0:0/96",  # translated
+    "64:ff9b::/96",  # NAT64
+    "64:ff9b:1::/48",  # NAT64, local use
+)))  # fmt: skip
 _SIX_TO_FOUR: Final = ipaddress.IPv6Network("2002::/16")
 _TEREDO: Final = ipaddress.IPv6Network("2001::/32")
 # The middle of an interface identifier made from an IPv4 address (ISATAP), in any network.

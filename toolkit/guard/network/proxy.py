@@ -26,8 +26,8 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from toolkit.errors import InvalidArguments, SandboxViolation, ToolFailed, ToolkitError, ToolNotAllowed
-from toolkit.guard.forks import start_again_in_child
-from toolkit.guard.network.guard import Deadline, connect
+from toolkit.forks import start_again_in_child
+from toolkit.guard.network.connect import Deadline, connect
 from toolkit.guard.network.hosts import Network, Url
 
 UrlJudge: TypeAlias = Callable[[str], None]

@@ -16,15 +16,19 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from toolkit.errors import InvalidArguments, SandboxViolation, ToolFailed, ToolkitError, ToolNotAllowed
-from toolkit.guard.files.path import display
+from toolkit.guard.files.place import closing_descriptor
 from toolkit.guard.permission import CommandLimits, EndedBy
 from toolkit.guard.process.fork_client import CommandHandle
 from toolkit.guard.process.kernel import PROXY_PORT
 from toolkit.guard.process.messages import CommandRequest
-from toolkit.guard.system_faults import SCARCE_AT_START, describe_errno, system_fault
+from toolkit.system_faults import SCARCE_AT_START, describe_errno, system_fault
+from toolkit.visible import display
+
+if TYPE_CHECKING:
+    from toolkit.guard.network.proxy import CommandProxy
 
 # No room for another user namespace is ENOSPC. Commands have run in this sandbox, so that may pass as well.
 _MAY_PASS: Final = SCARCE_AT_START | {errno.ENOSPC}
@@ -56,36 +60,7 @@ class CommandExit:
         return cls(None, -code, ended_by, note) if code < 0 else cls(code, None, ended_by, note)
 
 
-class Command(Protocol):
-    """A command that was started and may have ended."""
-
-    @property
-    def poll_fd(self) -> int | None:
-        """A descriptor that becomes readable when ``has_ended`` may have changed; None where there is none."""
-
-    def has_ended(self) -> bool:
-        """Whether it and everything it started are gone; never waits."""
-
-    def kill(self) -> None:
-        """Kill it and everything it started; returns before it ``has_ended``."""
-
-    def outcome(self) -> CommandExit:
-        """How it ended, once it has; raises the reason if it never started."""
-
-    def close(self) -> None:
-        """Release its descriptors."""
-
-
-class RunningProxy(Protocol):
-    """The proxy of a command with the guarded network; it runs until it is closed."""
-
-    def close(self) -> None: ...
-
-    def refusals(self) -> Sequence[str]:
-        """What it did not permit, a line each."""
-
-
-StartProxy: TypeAlias = Callable[[int], RunningProxy]
+StartProxy: TypeAlias = "Callable[[int], CommandProxy]"
 """Starts the proxy of a command on the socket it listens on."""
 
 
@@ -106,11 +81,13 @@ class SandboxedCommand:
         self._request = request
         self._limits = limits
         self._start_proxy = start_proxy
-        self._proxy: RunningProxy | None = None
+        self._proxy: CommandProxy | None = None
         self._killed = False
         self.poll_fd: int | None = handle.poll_fd
+        """A descriptor that becomes readable when ``has_ended`` may have changed."""
 
     def has_ended(self) -> bool:
+        """Whether it and everything it started are gone; never waits."""
         ended = self._handle.has_ended()
         if self._start_proxy is not None and self._handle.listener is not None:
             start, self._start_proxy = self._start_proxy, None
@@ -120,10 +97,12 @@ class SandboxedCommand:
         return ended
 
     def kill(self) -> None:
+        """Kill it and everything it started; returns before it ``has_ended``."""
         self._killed = True
         self._handle.kill()
 
     def outcome(self) -> CommandExit:
+        """How it ended, once it has; raises the reason if it never started."""
         match self._handle.reports[:1]:
             case [("status", status, ended_by)]:
                 end = CommandExit.from_wait_status(status, cast("EndedBy", ended_by) or None, self._limits)
@@ -145,6 +124,7 @@ class SandboxedCommand:
         raise ToolFailed("IO", "the sandbox ended before the command did: it was killed from outside")
 
     def close(self) -> None:
+        """Release its descriptors."""
         self._handle.close()
         self._close_proxy()
 
@@ -183,6 +163,10 @@ class UnsandboxedCommand:
     def close(self) -> None:
         if self.poll_fd is not None:
             os.close(self.poll_fd)
+
+
+Command: TypeAlias = SandboxedCommand | UnsandboxedCommand
+"""A command that was started and may have ended."""
 
 
 def program_not_found(request: CommandRequest, number: int | None) -> ToolkitError:
@@ -247,12 +231,10 @@ def check_argv(argv: Sequence[str]) -> tuple[str, ...]:
 
 # -- the environment ---------------------------------------------------------------------------------------------------
 
-# Built from nothing, never copied from this process.
-#
-# Promise: a command sees only the names below and what its caller added, so it inherits no secret of the host. Variables
-# that make a loader, shell, interpreter or common tool run other code are refused by name, in upper or lower case. Limit: the
-# list covers common programs; a program in the workspace may use variables of its own. What builds need (``CC``,
-# ``CARGO_*``, ``PIP_*``, ``npm_config_*``) may be set; no allow rule on commands covers a call that sets it.
+# Promise: built from nothing, so a command inherits no secret of the host. Variables that make a loader, shell, interpreter
+# or common tool run other code are refused by name, in upper or lower case. Limit: the list covers common programs; a
+# program in the workspace may use variables of its own. What builds need (``CC``, ``CARGO_*``, ``PIP_*``) may be set, but no
+# allow rule on commands covers a call that sets it.
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _MAX_VALUE_BYTES: Final = 100_000  # the kernel allows 128 KiB for one variable, name included
@@ -280,17 +262,8 @@ _REFUSED: Final = frozenset(
     }
 )  # fmt: skip
 _REFUSED_PREFIXES: Final = (
-    "LD_",
-    "DYLD_",
-    "GIT_",
-    "PYTHON",
-    "PERL",
-    "BASH_FUNC_",
-    "MALLOC_",
-    "GLIBC_",
-    "SSH_",
-    "SUDO_",
-)
+    "LD_", "DYLD_", "GIT_", "PYTHON", "PERL", "BASH_FUNC_", "MALLOC_", "GLIBC_", "SSH_", "SUDO_",
+)  # fmt: skip
 _HARMLESS_PYTHON: Final = frozenset(
     ["PYTHONUNBUFFERED", "PYTHONHASHSEED", "PYTHONDONTWRITEBYTECODE", "PYTHONIOENCODING", "PYTHONUTF8"]
 )
@@ -399,8 +372,7 @@ def private_home(state_dir: str | None) -> Iterator[str]:
 def remove_tree(path: str) -> None:
     """Remove a directory with all below it, level by level: children are moved to its top, so that depth needs neither
     long names nor stack."""
-    top = os.open(path, _FOLDER)
-    try:
+    with closing_descriptor(os.open(path, _FOLDER)) as top:
         for _ in range(_MAX_ROUNDS):
             names = os.listdir(top)
             if not names:
@@ -408,19 +380,14 @@ def remove_tree(path: str) -> None:
             for name in names:
                 if not _remove_file(name, top):
                     _lift_contents(name, top)
-    finally:
-        os.close(top)
     os.rmdir(path)
 
 
 def _lift_contents(name: str, top: int) -> None:
-    folder = os.open(name, _FOLDER, dir_fd=top)
-    try:
+    with closing_descriptor(os.open(name, _FOLDER, dir_fd=top)) as folder:
         for child in os.listdir(folder):
             if not _remove_file(child, folder):
                 os.rename(child, secrets.token_hex(16), src_dir_fd=folder, dst_dir_fd=top)
-    finally:
-        os.close(folder)
     os.rmdir(name, dir_fd=top)
 
 
@@ -429,10 +396,8 @@ def _remove_file(name: str, folder: int) -> bool:
     try:
         os.unlink(name, dir_fd=folder)
     except OSError:
-        handle = os.open(name, _FOLDER | os.O_PATH, dir_fd=folder)  # not a link that has taken its place
-        try:
+        # Not a link that has taken its place.
+        with closing_descriptor(os.open(name, _FOLDER | os.O_PATH, dir_fd=folder)) as handle:
             os.chmod(f"/proc/self/fd/{handle}", 0o700)
-        finally:
-            os.close(handle)
         return False
     return True

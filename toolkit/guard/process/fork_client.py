@@ -24,11 +24,11 @@ from pathlib import Path
 from typing import Final
 
 from toolkit.errors import ToolFailed
-from toolkit.guard.forks import open_socket_pair
+from toolkit.forks import open_socket_pair
 from toolkit.guard.process.kernel import Unsupported
 from toolkit.guard.process.messages import CommandRequest, Setup, encode
 from toolkit.guard.process.program import helper_interpreter
-from toolkit.guard.system_faults import SCARCE_AT_START, system_fault
+from toolkit.system_faults import SCARCE_AT_START, system_fault
 
 _PACKAGE: Final = str(Path(__file__).resolve().parents[2])
 # Finds our package and nothing else in its directory: a module that is missing elsewhere must stay missing.

@@ -6,13 +6,11 @@
 
 ``ProcessGuard`` starts the fork server once. For each command it sends a ``CommandRequest`` and four descriptors; the
 fork server starts a supervisor, which builds the sandbox, starts the command, reports how it ended and exits. The end
-of any of the four ends everything to its right. Where bubblewrap builds the full tier, it runs between the fork server
-and the supervisor.
+of any of the four ends everything to its right. Bubblewrap, if used, runs between the fork server and the supervisor.
 
 Promise: once the command's socket is closed, or ``ended`` is reported, nothing the command started is alive. In the full
-tier the supervisor is the first process of a pid namespace, so the kernel itself keeps that promise, also when the
-supervisor or the fork server is killed. Limit: in the reduced tier the supervisor finds and kills descendants, and the fork
-server does so when the supervisor was killed; when both are killed at once, descendants survive.
+tier the kernel keeps that promise, even if the supervisor or the fork server is killed. Limit: in the reduced tier the
+supervisor kills descendants, or the fork server if the supervisor was killed; when both are killed, descendants survive.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ import select
 import signal
 import socket
 from collections.abc import Callable
-from typing import Final, NoReturn, Protocol
+from typing import Final, NoReturn
 
 from toolkit.guard.files.resolve import HANDLE, pick
 from toolkit.guard.process import namespaces
@@ -48,22 +46,8 @@ from toolkit.guard.process.kernel import (
 from toolkit.guard.process.messages import CommandRequest, Roots, Setup, decode_setup, read_request
 from toolkit.guard.process.supervisor import Supervisor, kill_descendants, most_tasks, send_report
 
-_DESCRIPTORS: Final = 5  # as they come to the fork server, see ``_SupervisorStarter``
+_DESCRIPTORS: Final = 5  # as they come to the fork server, see ``_ForkStarter.start``
 _ROOM: Final = 16  # descriptors; more than what a command needs here, while it runs or when it ends
-
-
-class _SupervisorStarter(Protocol):
-    """Starts the supervisors of one fork server; each implementation builds one tier in one way."""
-
-    def start(self, request: CommandRequest, descriptors: list[int], foreign: list[int]) -> int:
-        """Start a supervisor and return its pid. ``descriptors`` are those of the message: the request, stdin, stdout,
-        stderr, the command's socket; ``foreign`` are others that the supervisor must not keep."""
-
-    def prepare_next(self, foreign: list[int]) -> None:
-        """Do what can be done before the next request comes."""
-
-    def clean_up(self, pid: int, client: int, killed: bool) -> None:
-        """After a supervisor has ended: return when everything of its command is gone."""
 
 
 def main(control_fd: int, workspace_fd: int) -> NoReturn:
@@ -97,7 +81,7 @@ def _allow_most_open_files() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def _make_starter(setup: Setup, workspace_fd: int) -> _SupervisorStarter:
+def _make_starter(setup: Setup, workspace_fd: int) -> _ForkStarter | BubblewrapStarter:
     landlock_abi()  # no tier without it
     with contextlib.suppress(OSError):  # protects nothing: where memory runs out, commands are to be killed first
         _write("/proc/self/oom_score_adj", "1000")
@@ -111,7 +95,7 @@ def _make_starter(setup: Setup, workspace_fd: int) -> _SupervisorStarter:
 
 
 class _Server:
-    def __init__(self, control: socket.socket, starter: _SupervisorStarter) -> None:
+    def __init__(self, control: socket.socket, starter: _ForkStarter | BubblewrapStarter) -> None:
         self._control = control
         self._starter = starter
         self._running: dict[int, tuple[int, int]] = {}  # pidfd of a supervisor -> its pid, its command's socket
@@ -169,7 +153,7 @@ class _Server:
 
 
 class _ForkStarter:
-    """The reduced tier: supervisors are forks of this process."""
+    """The reduced tier: supervisors are forks of this process. The other starters have the same methods."""
 
     def __init__(self, setup: Setup, workspace_fd: int, server: int) -> None:
         self._setup = setup
@@ -185,6 +169,8 @@ class _ForkStarter:
         return _open_roots(self._setup.roots)
 
     def start(self, request: CommandRequest, descriptors: list[int], foreign: list[int]) -> int:
+        """Start a supervisor and return its pid. ``descriptors`` are those of the message: the request, stdin, stdout,
+        stderr, the command's socket; ``foreign`` are others that the supervisor must not keep."""
         pid = self._fork(request)
         if pid == 0:
             for fd in foreign:
@@ -199,10 +185,10 @@ class _ForkStarter:
         supervisor.run(stdio, prepare)
 
     def prepare_next(self, foreign: list[int]) -> None:
-        """A fork is quick."""
+        """Do what can be done before the next request comes: nothing, because a fork is quick."""
 
     def clean_up(self, pid: int, client: int, killed: bool) -> None:
-        """A supervisor has ended its command, unless it was killed: then its descendants are now ours."""
+        """After a supervisor has ended: return when everything of its command is gone. If it was killed, that is ours now."""
         self._supervisors.remove(pid)
         if killed:
             kill_descendants(spare=self._supervisors)
@@ -217,8 +203,8 @@ class _ForkStarter:
 class _NamespaceStarter(_ForkStarter):
     """The full tier, built by ourselves: supervisors are clones of this process in new namespaces.
 
-    Making these takes half of the time that a short command needs. So a spare one is made when a command has ended, never
-    while one runs, and waits for the next request. It holds nothing of any command.
+    Making these takes half the time of a short command, so a spare one is made when a command has ended, never while one
+    runs. It holds nothing of any command.
     """
 
     def __init__(self, setup: Setup, workspace_fd: int, server: int) -> None:

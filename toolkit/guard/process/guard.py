@@ -36,13 +36,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self, TypeAlias, TypedDict, Unpack
 
 from toolkit.errors import InvalidArguments, SandboxViolation, SetupError, ToolFailed, ToolkitError, ToolNotAllowed
+from toolkit.forks import close_pipe, open_pipe, start_again_in_child
 from toolkit.guard.files.consent import PathLimit
+from toolkit.guard.files.guard import FileGuard
 from toolkit.guard.files.handles import Check
-from toolkit.guard.files.path import Accept, display
+from toolkit.guard.files.path import Accept
 from toolkit.guard.files.place import Names
 from toolkit.guard.files.protect import Root
-from toolkit.guard.files.sandbox_fs import SandboxFS
-from toolkit.guard.forks import close_pipe, open_pipe, start_again_in_child
 from toolkit.guard.network.hosts import Network
 from toolkit.guard.permission import (
     Carrier,
@@ -62,8 +62,9 @@ from toolkit.guard.process.path_limits import HiddenPaths
 from toolkit.guard.process.program import expand_home, find_environment, is_below
 from toolkit.guard.process.sandbox import GuardedNetwork, Sandbox, StartErrors, open_root, stdin_from_pipe
 from toolkit.guard.process.tier import Tier, TierChoice, pick_tier
-from toolkit.guard.system_faults import system_fault
 from toolkit.guard.trusted_code import places_to_hold
+from toolkit.system_faults import system_fault
+from toolkit.visible import display
 
 if TYPE_CHECKING:
     from toolkit.guard.network.proxy import UrlJudge
@@ -181,7 +182,7 @@ class ProcessGuard:
             inside = [one.real for one in (root, *write)]
             self._choice = judge_exposed_code(self._choice, inside, by_name=sandbox == "reduced")
         with StartErrors(), contextlib.ExitStack() as stack:
-            self.fs = stack.enter_context(SandboxFS(root))
+            self.fs = stack.enter_context(FileGuard(root))
             self._sandbox = Sandbox(
                 root,
                 writable=mode == "workspace-write",

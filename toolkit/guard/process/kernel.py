@@ -141,22 +141,11 @@ _RESTRICT_SELF: Final = 446
 _CREATE_RULESET_VERSION: Final = 1
 _RULE_PATH_BENEATH: Final = 1
 
-EXECUTE: Final = 1 << 0
-WRITE_FILE: Final = 1 << 1
-READ_FILE: Final = 1 << 2
-READ_DIR: Final = 1 << 3
-REMOVE_DIR: Final = 1 << 4
-REMOVE_FILE: Final = 1 << 5
-MAKE_CHAR: Final = 1 << 6
-MAKE_DIR: Final = 1 << 7
-MAKE_REG: Final = 1 << 8
-MAKE_SOCK: Final = 1 << 9
-MAKE_FIFO: Final = 1 << 10
-MAKE_BLOCK: Final = 1 << 11
-MAKE_SYM: Final = 1 << 12
-REFER: Final = 1 << 13
-TRUNCATE: Final = 1 << 14
-IOCTL_DEV: Final = 1 << 15
+# In the kernel's order.
+(
+    EXECUTE, WRITE_FILE, READ_FILE, READ_DIR, REMOVE_DIR, REMOVE_FILE, MAKE_CHAR, MAKE_DIR,
+    MAKE_REG, MAKE_SOCK, MAKE_FIFO, MAKE_BLOCK, MAKE_SYM, REFER, TRUNCATE, IOCTL_DEV,
+) = (1 << bit for bit in range(16))  # fmt: skip
 
 READ: Final = EXECUTE | READ_FILE | READ_DIR
 # Device nodes are never made, and only the harmless devices get more than reading.
@@ -247,13 +236,11 @@ def file_rights(rights: int) -> int:
 
 # -- the system call filter --------------------------------------------------------------------------------------------
 
-# The filter refuses calls that no command needs, and calls that would go around the other restrictions.
-#
-# Promise: the calls below fail in the command and all it starts, for good; a foreign architecture (32 bit, x32) cannot be
-# used to make them under other numbers. In the reduced tier, which has no namespaces, calls that reach other processes of
-# the user or things the whole machine shares also fail; in the full tier, those that would slow down the supervisor.
-# Limits: it sees numbers, not what pointers point to, so paths and addresses are left to mounts, Landlock and the network
-# namespace. Everything not named is allowed.
+# Promise: the calls below, which no command needs or which would bypass the other restrictions, fail in the command and all
+# it starts, for good, by the numbers of foreign architectures (32 bit, x32) too. In the reduced tier, which has no
+# namespaces, calls that reach other processes of the user or what the whole machine shares also fail; in the full tier,
+# those that would slow down the supervisor. Limits: it sees numbers, not what pointers point to: paths and addresses are
+# left to mounts, Landlock and the network namespace. Everything not named is allowed.
 
 _SECCOMP: Final = (317, 277)
 _SET_MODE_FILTER: Final = 1
@@ -264,60 +251,25 @@ _X32_BIT: Final = 0x40000000
 # Refused whatever the arguments. (x86_64, aarch64); None where the architecture has no such call.
 REFUSED: Final[dict[str, tuple[int | None, int | None]]] = {
     # other processes
-    "ptrace": (101, 117),
-    "process_vm_readv": (310, 270),
-    "process_vm_writev": (311, 271),
-    "process_madvise": (440, 440),
-    "pidfd_getfd": (438, 438),
+    "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271),
+    "process_madvise": (440, 440), "pidfd_getfd": (438, 438),
     # a second way to make any call, which this filter does not see
-    "io_uring_setup": (425, 425),
-    "io_uring_enter": (426, 426),
-    "io_uring_register": (427, 427),
+    "io_uring_setup": (425, 425), "io_uring_enter": (426, 426), "io_uring_register": (427, 427),
     # keys, which are not bound to any namespace
-    "add_key": (248, 217),
-    "request_key": (249, 218),
-    "keyctl": (250, 219),
+    "add_key": (248, 217), "request_key": (249, 218), "keyctl": (250, 219),
     # large parts of the kernel that commands never need
-    "bpf": (321, 280),
-    "perf_event_open": (298, 241),
-    "userfaultfd": (323, 282),
-    "open_by_handle_at": (304, 265),
-    "kexec_load": (246, 104),
-    "kexec_file_load": (320, 294),
-    "init_module": (175, 105),
-    "finit_module": (313, 273),
-    "delete_module": (176, 106),
-    "reboot": (169, 142),
-    "swapon": (167, 224),
-    "swapoff": (168, 225),
-    "acct": (163, 89),
-    "quotactl": (179, 60),
-    "quotactl_fd": (443, 443),
-    "syslog": (103, 116),
-    "settimeofday": (164, 170),
-    "clock_settime": (227, 112),
-    "clock_adjtime": (305, 266),
-    "adjtimex": (159, 171),
-    "iopl": (172, None),
-    "ioperm": (173, None),
-    "modify_ldt": (154, None),
-    "vhangup": (153, 58),
+    "bpf": (321, 280), "perf_event_open": (298, 241), "userfaultfd": (323, 282), "open_by_handle_at": (304, 265),
+    "kexec_load": (246, 104), "kexec_file_load": (320, 294), "init_module": (175, 105), "finit_module": (313, 273),
+    "delete_module": (176, 106), "reboot": (169, 142), "swapon": (167, 224), "swapoff": (168, 225),
+    "acct": (163, 89), "quotactl": (179, 60), "quotactl_fd": (443, 443), "syslog": (103, 116),
+    "settimeofday": (164, 170), "clock_settime": (227, 112), "clock_adjtime": (305, 266), "adjtimex": (159, 171),
+    "iopl": (172, None), "ioperm": (173, None), "modify_ldt": (154, None), "vhangup": (153, 58),
     # mounts and namespaces
-    "mount": (165, 40),
-    "umount2": (166, 39),
-    "pivot_root": (155, 41),
-    "chroot": (161, 51),
-    "move_mount": (429, 429),
-    "open_tree": (428, 428),
-    "open_tree_attr": (467, 467),
-    "fsopen": (430, 430),
-    "fsconfig": (431, 431),
-    "fsmount": (432, 432),
-    "fspick": (433, 433),
-    "mount_setattr": (442, 442),
-    "unshare": (272, 97),
+    "mount": (165, 40), "umount2": (166, 39), "pivot_root": (155, 41), "chroot": (161, 51), "move_mount": (429, 429),
+    "open_tree": (428, 428), "open_tree_attr": (467, 467), "fsopen": (430, 430), "fsconfig": (431, 431),
+    "fsmount": (432, 432), "fspick": (433, 433), "mount_setattr": (442, 442), "unshare": (272, 97),
     "setns": (308, 268),
-}
+}  # fmt: skip
 
 # Answered as by a kernel without them, so that programs do without.
 ABSENT: Final[dict[str, tuple[int, int]]] = {
@@ -331,75 +283,43 @@ ABSENT: Final[dict[str, tuple[int, int]]] = {
 REFUSED_IN_REDUCED: Final[dict[int, dict[str, tuple[int | None, int | None]]]] = {
     errno.EPERM: {
         # other processes
-        "kcmp": (312, 272),
-        "migrate_pages": (256, 238),
-        "move_pages": (279, 239),
-        "process_mrelease": (448, 448),
+        "kcmp": (312, 272), "migrate_pages": (256, 238), "move_pages": (279, 239), "process_mrelease": (448, 448),
         # attributes of any file of the user, by path
         "file_setattr": (469, 469),
     },
     # What a kernel without them answers: programs do without (``tail -f`` looks again and again).
     errno.ENOSYS: {
         # memory, messages and semaphores that every process of the user can reach
-        "shmget": (29, 194),
-        "shmat": (30, 196),
-        "shmctl": (31, 195),
-        "semget": (64, 190),
-        "semop": (65, 193),
-        "semtimedop": (220, 192),
-        "semctl": (66, 191),
-        "msgget": (68, 186),
-        "msgsnd": (69, 189),
-        "msgrcv": (70, 188),
-        "msgctl": (71, 187),
-        "mq_open": (240, 180),
-        "mq_unlink": (241, 181),
+        "shmget": (29, 194), "shmat": (30, 196), "shmctl": (31, 195), "semget": (64, 190), "semop": (65, 193),
+        "semtimedop": (220, 192), "semctl": (66, 191), "msgget": (68, 186), "msgsnd": (69, 189), "msgrcv": (70, 188),
+        "msgctl": (71, 187), "mq_open": (240, 180), "mq_unlink": (241, 181),
         # what happens in directories that the command cannot list
-        "inotify_init": (253, None),
-        "inotify_init1": (294, 26),
-        "fanotify_init": (300, 262),
+        "inotify_init": (253, None), "inotify_init1": (294, 26), "fanotify_init": (300, 262),
     },
     # What a file system without them answers: ``cp -a`` and ``tar`` do without.
     errno.EOPNOTSUPP: {
-        "setxattr": (188, 5),
-        "lsetxattr": (189, 6),
-        "fsetxattr": (190, 7),
-        "setxattrat": (463, 463),
-        "getxattr": (191, 8),
-        "lgetxattr": (192, 9),
-        "getxattrat": (464, 464),
-        "listxattr": (194, 11),
-        "llistxattr": (195, 12),
-        "listxattrat": (465, 465),
-        "removexattr": (197, 14),
-        "lremovexattr": (198, 15),
-        "fremovexattr": (199, 16),
-        "removexattrat": (466, 466),
+        "setxattr": (188, 5), "lsetxattr": (189, 6), "fsetxattr": (190, 7), "setxattrat": (463, 463),
+        "getxattr": (191, 8), "lgetxattr": (192, 9), "getxattrat": (464, 464), "listxattr": (194, 11),
+        "llistxattr": (195, 12), "listxattrat": (465, 465), "removexattr": (197, 14), "lremovexattr": (198, 15),
+        "fremovexattr": (199, 16), "removexattrat": (466, 466),
     },
-}
+}  # fmt: skip
 
 # They change how a process runs. The first argument is its pid, 0 for the caller; it may be any process of the user.
 ON_PROCESS: Final[dict[str, tuple[int, int]]] = {
-    "prlimit64": (302, 261),
-    "sched_setaffinity": (203, 122),
-    "sched_setscheduler": (144, 119),
-    "sched_setparam": (142, 118),
-    "sched_setattr": (314, 274),
-}
+    "prlimit64": (302, 261), "sched_setaffinity": (203, 122), "sched_setscheduler": (144, 119),
+    "sched_setparam": (142, 118), "sched_setattr": (314, 274),
+}  # fmt: skip
 # The same; the first argument says whether the second is a process, a process group or a user.
 ON_PROCESSES: Final[dict[str, tuple[int, int]]] = {"setpriority": (141, 140), "ioprio_set": (251, 30)}
 
 # Decided by an argument.
 CONDITIONAL: Final[dict[str, tuple[int, int]]] = {
-    "clone": (56, 220),
-    "fcntl": (72, 25),
-    "ioctl": (16, 29),
-    "socket": (41, 198),
-    "socketpair": (53, 199),
+    "clone": (56, 220), "fcntl": (72, 25), "ioctl": (16, 29), "socket": (41, 198), "socketpair": (53, 199),
     "fallocate": (285, 47),
     **ON_PROCESS,
     **ON_PROCESSES,
-}
+}  # fmt: skip
 
 _NEW_NAMESPACES: Final = 0x7E020000  # mount, cgroup, uts, ipc, user, pid, net
 _LEASES: Final = (1024, 1040)  # F_SETLEASE, F_SETDELEG

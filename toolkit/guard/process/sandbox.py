@@ -16,11 +16,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
 from toolkit.errors import SandboxViolation, SetupError, ToolFailed, ToolNotAllowed
+from toolkit.forks import close_pipe, count_restart, open_pipe, start_again_in_child
 from toolkit.guard.files.consent import PathLimit
 from toolkit.guard.files.path import Accept
 from toolkit.guard.files.place import Names
 from toolkit.guard.files.protect import Root
-from toolkit.guard.forks import close_pipe, count_restart, open_pipe, start_again_in_child
 from toolkit.guard.network.hosts import Network
 from toolkit.guard.permission import CommandLimits, CommandNetwork, GitMode
 from toolkit.guard.process.command import (
@@ -41,8 +41,8 @@ from toolkit.guard.process.supervisor import HOME, TMP, write_gitconfig
 from toolkit.guard.process.tier import TierChoice
 from toolkit.guard.review.git_state import Setting, write_config
 from toolkit.guard.review.review import Review
-from toolkit.guard.system_faults import SCARCE_AT_START, OsErrorTranslation, system_fault
 from toolkit.guard.trusted_code import places_to_hold, places_to_put_back
+from toolkit.system_faults import SCARCE_AT_START, OsErrorTranslation, system_fault
 
 if TYPE_CHECKING:
     from toolkit.guard.network.proxy import UrlJudge

@@ -1,14 +1,11 @@
 """The supervisor: the process that stays with one command. It builds the sandbox, starts the command, waits for its end
 and reports how it ended.
 
-It also sees the end of the caller and of the fork server, and ends the command with them. In the full tier it is the
+It also notices the end of the caller and of the fork server, and ends the command with them. In the full tier it is the
 first process of a pid namespace and restricts itself as it does the command, which saves a fork; no process may look
-into it, so the command cannot reach it either. In the reduced tier it stays outside the sandbox, to find and kill. A fork of
-the fork server runs this module, or ``bubblewrap_main.py`` inside bubblewrap: there it is loaded for every command, with a
-stand-in for ``typing``, so it imports little.
-
-In this order: what a command sees of the machine, ``Supervisor``, ``LimitWatch`` (how much a command may use), the facts
-it needs from ``/proc``, and how the processes of a command are found and killed.
+into it. In the reduced tier it stays outside the sandbox, to find and kill. A fork of the fork server runs this module, or
+``bubblewrap_main.py`` inside bubblewrap: there it is loaded for every command, with a stand-in for ``typing``, so it
+imports little.
 """
 
 from __future__ import annotations
@@ -55,55 +52,19 @@ if TYPE_CHECKING:
 # directories of programs. What is in neither does not exist for a command.
 
 # What programs look up in /etc; the rest (shadow, keys, ...) stays hidden.
-ETC: Final = tuple(
-    f"/etc/{name}"
-    for name in (
-        "alternatives",
-        "bash.bashrc",
-        "ca-certificates",
-        "ca-certificates.conf",
-        "debian_version",
-        "fonts",
-        "gai.conf",
-        "gitattributes",
-        "gitconfig",
-        "group",
-        "host.conf",
-        "hosts",
-        "inputrc",
-        "java",
-        "ld.so.cache",
-        "ld.so.conf",
-        "ld.so.conf.d",
-        "locale.alias",
-        "locale.conf",
-        "localtime",
-        "lsb-release",
-        "magic",
-        "mime.types",
-        "nsswitch.conf",
-        "os-release",
-        "passwd",
-        "perl",
-        "pki/ca-trust",
-        "pki/tls/certs",
-        "profile",
-        "protocols",
-        "resolv.conf",
-        "services",
-        "ssl/certs",
-        "ssl/openssl.cnf",
-        "terminfo",
-        "timezone",
-        "xdg",
-        # Where Debian keeps what every Java program reads; passwords for remote management are next to it.
-        *(
-            f"java-{version}-openjdk/{name}"
-            for version in (11, 17, 21, 25)
-            for name in ("logging.properties", "net.properties", "security")
-        ),
-    )
-)
+_IN_ETC: Final = """
+    alternatives bash.bashrc ca-certificates ca-certificates.conf debian_version fonts gai.conf gitattributes
+    gitconfig group host.conf hosts inputrc java ld.so.cache ld.so.conf ld.so.conf.d locale.alias locale.conf
+    localtime lsb-release magic mime.types nsswitch.conf os-release passwd perl pki/ca-trust pki/tls/certs profile
+    protocols resolv.conf services ssl/certs ssl/openssl.cnf terminfo timezone xdg
+"""
+# Where Debian keeps what every Java program reads; passwords for remote management are next to it.
+_OF_JAVA: Final = [
+    f"java-{version}-openjdk/{name}"
+    for version in (11, 17, 21, 25)
+    for name in ("logging.properties", "net.properties", "security")
+]
+ETC: Final = tuple(f"/etc/{name}" for name in (*_IN_ETC.split(), *_OF_JAVA))
 DEVICES: Final = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 DEV_LINKS: Final = {
     "fd": "/proc/self/fd",
@@ -258,10 +219,9 @@ class Supervisor:
         return [self._workspace_fd, home, *(self._handles[path] for path in self._roots.write)]
 
     def _watch_limits(self, places: list[int]) -> LimitWatch:
-        own = os.getpid()
         return LimitWatch(
             self._limits,
-            (lambda most: others_in_namespace()) if self._full else (lambda most: find_descendants(own, most)),
+            others_in_namespace if self._full else functools.partial(descendants, os.getpid()),
             places,
             TMP if self._full else "",
             counts_writes=self._request.counts_writes,
@@ -443,31 +403,29 @@ def most_tasks(processes: int) -> int:
 
 
 class LimitWatch:
-    """Looks at what one command and everything it started use together, until it is more than its limits allow.
+    """Adds up what one command and everything it started use, and names the limit they exceed together.
 
-    ``find_processes(most)`` returns its processes, and may stop when it has more than ``most``. ``places`` are descriptors
-    of the roots it may write; ``tmp`` is its own file system in memory, if it has one.
+    ``find_processes`` returns its processes. ``places`` are descriptors of the roots it may write; ``tmp`` is its own file
+    system in memory, if it has one.
 
     Promise: processes, memory and bytes written to disk are added up about every 50 ms (less often where that takes
-    long), over all processes of the command however they came to be, and ``exceeded`` names the limit. Memory is anonymous
-    memory and page tables, shared memory, files without a name, and in the full tier the command's own ``/tmp``; a page
-    that several processes share counts once. Clean copies of files, which the kernel drops when it needs memory, do not.
+    long), however the processes came to be. Memory is anonymous memory and page tables, shared memory, files without a
+    name, and in the full tier the command's own ``/tmp``; a shared page counts once. Clean copies of files, which the
+    kernel can drop, do not count.
 
-    Where the kernel does not tell what a process wrote (it forbids it, or nobody waits for it), the loss of free space on
-    the file systems of the writable roots counts instead, whoever caused it. Where it does not tell what is in files
-    without a name and shared memory (it forbids it, or they are mapped but not open), the growth of the machine's shared
-    memory does.
+    Where the kernel does not tell what a process wrote, the loss of free space on the writable file systems counts
+    instead, whoever caused it. Where it does not tell the size of unnamed files and shared memory (unreadable, or mapped
+    but not open), the growth of the machine's shared memory counts.
 
-    Limits: a command may use more for a moment, between two looks. Shared memory may reach twice the limit if half of it
-    has a name. Memory that only the kernel holds is not seen: what is in pipes and sockets, and descriptors on their way
-    through a socket. What a file system needs besides contents (names, long links) does not count as written, nor does
-    what is written to file systems that the kernel does not write back to a disk (tmpfs, FUSE).
+    Limits: a command may exceed a limit briefly, between two looks. Shared memory may reach twice the limit if half of it
+    has a name. Memory that only the kernel holds is not seen (pipes, sockets, descriptors in flight). Metadata does not
+    count as written, nor does what is written to file systems without a disk (tmpfs, FUSE).
     """
 
     def __init__(
         self,
         limits: CommandLimits,
-        find_processes: Callable[[int], list[int]],
+        find_processes: Callable[[], list[int]],
         places: Sequence[int],
         tmp: str,
         *,
@@ -507,7 +465,7 @@ class LimitWatch:
         self._shared_before = shared_memory_of_machine()
 
     def _look(self) -> EndedBy | None:
-        pids = self._find_processes(self._limits.processes)
+        pids = self._find_processes()
         if len(pids) > self._limits.processes:
             return "processes"
         processes = _read_all(pids)
@@ -526,12 +484,10 @@ class LimitWatch:
         return private + max(shared + self._tmp_bytes(), self._shared_growth())
 
     def _uses_too_much_memory(self, processes: list[ProcessStatus]) -> bool:
-        """Adds up twice before it takes a result for a fact: if processes end meanwhile, what they shared counts again for
-        each one that is read after them.
-        """
+        """Adds up twice: if processes end meanwhile, what they shared counts again for each one that is read after them."""
         if self._memory(processes) <= self._limits.memory:
             return False
-        return self._memory(_read_all(self._find_processes(self._limits.processes))) > self._limits.memory
+        return self._memory(_read_all(self._find_processes())) > self._limits.memory
 
     def _memory(self, processes: list[ProcessStatus]) -> int:
         private = mapped = 0
@@ -552,7 +508,7 @@ class LimitWatch:
         return shared_memory_of_machine() - self._shared_before
 
     def _written(self, processes: list[ProcessStatus]) -> int:
-        """Adds up twice before it takes a result for a fact: who is waited for meanwhile may count twice or not at all."""
+        """Adds up twice: a process that is waited for meanwhile may count twice or not at all."""
         written = self._add_up_written(processes)
         if written > self._limits.disk:
             written = min(written, self._add_up_written(processes))
@@ -593,9 +549,8 @@ def _read_all(pids: list[int]) -> list[ProcessStatus]:
 
 # -- what processes use ------------------------------------------------------------------------------------------------
 
-# What a process has is read in two ways. ``ProcessStatus`` is cheap, may be read of every process, and counts a page in
-# each process that has it. ``shared_fairly`` walks the page tables and divides a page among those who have it; a process
-# that forbids that (it is not dumpable) is counted as if it shared nothing.
+# ``ProcessStatus`` is cheap, can be read for every process, and counts a shared page in each. ``shared_fairly`` walks the
+# page tables and divides shared pages; a process that forbids that (it is not dumpable) counts as if it shared nothing.
 
 _KCMP: Final = (312, 272)  # (x86_64, aarch64)
 _KCMP_VM: Final = 1
@@ -808,33 +763,15 @@ def others_in_namespace() -> list[int]:
     return [pid for name in os.listdir("/proc") if name.isdigit() and (pid := int(name)) != own]
 
 
-def find_descendants(ancestor: int, most: int) -> list[int]:
-    """What ``descendants`` returns, but stops when there are more than ``most``, and costs less on a busy machine.
-
-    Limit: may miss one whose brother ends meanwhile; to kill, use ``descendants``.
-    """
-    found: list[int] = []
-    pending = [ancestor]
-    while pending and len(found) <= most:
-        below = _listed_children(pending.pop())
-        if below is None:  # this kernel does not list them
-            return descendants(ancestor)
-        found += below
-        pending += below
-    return found
-
-
 def kill_descendants(spare: Collection[int] = (), *, signals_scoped: bool = False, group: int = 0) -> None:
     """Kill and reap everything below this process, except what is in ``spare`` and below: where no pid namespace does it.
 
-    ``signals_scoped``: signals of this process reach only its descendants. ``group``: a process group that most of
-    them are likely in.
+    ``signals_scoped``: signals of this process reach only its descendants, so one system call kills them all and nothing
+    can escape by forking. ``group``: a process group that most of them are likely in.
 
     Promise: when it returns, this process, which must be a subreaper, has no descendants left but those it must spare: a
-    stopped process cannot fork, and what it forked before is found by the next look. With scoped signals
-    (``scope_signals``) one system call kills them all at once, so nothing can escape by forking.
-    Limits: needs ``/proc``, and this process must stay alive; without scoped signals, a program that changes its pid all
-    the time by forking may never be found.
+    stopped process cannot fork, and what it forked before is found by the next look.
+    Limits: needs ``/proc``; without scoped signals, a program that keeps forking to change its pid may never be found.
     """
     own = os.getpid()
     if signals_scoped:
@@ -861,26 +798,6 @@ def _has_children() -> bool:
     except ChildProcessError:
         return False
     return True
-
-
-def _listed_children(pid: int) -> list[int] | None:
-    """The children that each thread of a process has; None where the kernel has no such list."""
-    folder = f"/proc/{pid}/task"
-    found: list[int] = []
-    try:
-        threads = os.listdir(folder)
-    except OSError:
-        return found  # it has ended
-    for thread in threads:
-        try:
-            with open(f"{folder}/{thread}/children", "rb") as file:
-                found += map(int, file.read().split())
-        except FileNotFoundError:
-            if os.path.exists(f"{folder}/{thread}"):
-                return None
-        except OSError:
-            continue
-    return found
 
 
 def _children_by_parent() -> dict[int, list[int]]:

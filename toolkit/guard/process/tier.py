@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, get_args
 
 from toolkit.errors import SetupError
+from toolkit.guard.files.place import closing_descriptor
 from toolkit.guard.files.resolve import HANDLE
 from toolkit.guard.permission import Carrier, CarrierChoice, CommandLimits, SandboxChoice
 from toolkit.guard.process import bubblewrap
@@ -29,7 +30,7 @@ from toolkit.guard.process.fork_client import ForkServerClient
 from toolkit.guard.process.kernel import Unsupported, landlock_abi, machine, reason
 from toolkit.guard.process.messages import CommandRequest, Roots, Setup, identities
 from toolkit.guard.process.program import helper_interpreter, interpreter_roots
-from toolkit.guard.system_faults import SCARCE_AT_START, system_fault
+from toolkit.system_faults import SCARCE_AT_START, system_fault
 
 Tier: TypeAlias = Literal["full", "reduced", "none"]
 
@@ -138,11 +139,8 @@ def _try(tier: Literal["full", "reduced"], bubblewrap: str) -> str:
         return f"Landlock is older than version {_REDUCED_NEEDS_ABI}"
     with _empty_folder() as workspace:
         roots = Roots(workspace, True, identities(interpreter_roots()), {})
-        workspace_fd = os.open(workspace, HANDLE | os.O_DIRECTORY)
-        try:
-            server = ForkServerClient(Setup(tier, bubblewrap, roots, CommandLimits()), workspace_fd)
-        finally:
-            os.close(workspace_fd)
+        with closing_descriptor(os.open(workspace, HANDLE | os.O_DIRECTORY)) as folder:
+            server = ForkServerClient(Setup(tier, bubblewrap, roots, CommandLimits()), folder)
         try:
             return _try_one_command(server, workspace)
         finally:

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
+from toolkit.guard.files.place import closing_descriptor
 from toolkit.guard.process.program import is_below
 from toolkit.guard.review.git_state import (
     COMMON,
@@ -165,10 +166,8 @@ def read_git_folder(place: EntryPlace, roots: Sequence[ScanRoot]) -> GitState | 
         folder = roots[place.root].open_folder(place.path)
     except OSError:
         return None
-    try:
+    with closing_descriptor(folder):
         return read_state(folder, real_paths(roots))
-    finally:
-        os.close(folder)
 
 
 class Comparison:
@@ -326,9 +325,8 @@ class Comparison:
         """Add what was there before to a scan that did not come that far."""
         for place in self._baseline.places:
             with contextlib.suppress(OSError):
-                folder = self._roots[place.root].open_folder(place.path)
-                info = os.fstat(folder)
-                os.close(folder)
+                with closing_descriptor(self._roots[place.root].open_folder(place.path)) as folder:
+                    info = os.fstat(folder)
                 scan.git_folders[place] = (info.st_dev, info.st_ino)
         scan.pointers += [place for place in self._baseline.pointers if place not in scan.pointers]
 
@@ -341,8 +339,7 @@ class Comparison:
             self.problems.append(f"{self._shown(place)}: {_reason(error)}")
 
     def _compare_folder(self, place: EntryPlace, identity: Identity) -> Iterable[Change]:
-        folder = self._roots[place.root].open_folder(place.path)
-        try:
+        with closing_descriptor(self._roots[place.root].open_folder(place.path)) as folder:
             now = read_state(folder, real_paths(self._roots))
             before = self._baseline.state_of(place, identity)
             work_trees = self._work_trees.get(real_path(place, self._roots), ())
@@ -350,15 +347,14 @@ class Comparison:
             if before is not None:
                 held = [name for name in PARTS if is_held((identity, name), before.parts[name], self._held)]
                 yield from review.restore(before, now, held)
-            elif place.name.lower() == ".git" or review.is_clean(now) or not self._was_there(place, identity):
+            elif (
+                place.name.lower() == ".git"
+                or review.is_clean(now)
+                or not self._baseline.seen.contains(place, identity)
+            ):
                 yield from review.clean(now)
             else:
                 yield from review.disarm()
-        finally:
-            os.close(folder)
-
-    def _was_there(self, place: EntryPlace, identity: Identity) -> bool:
-        return self._baseline.seen.contains(place, identity)
 
     def _compare_pointer(self, place: EntryPlace, before: Node | None, valid: Collection[str]) -> Iterable[Change]:
         now = read_entry(place, self._roots, NodeReader(1))
@@ -406,11 +402,8 @@ class Comparison:
             return  # it went with the directory it was in
 
     def _put_back(self, place: EntryPlace, before: Node | None, now: Node | None) -> Iterable[Change]:
-        folder = self._roots[place.root].open_folder(place.parent.path)
-        try:
+        with closing_descriptor(self._roots[place.root].open_folder(place.parent.path)) as folder:
             yield from put_back(folder, place.name, before, now, self._shown(place), self._store)
-        finally:
-            os.close(folder)
 
     def _shown(self, place: EntryPlace) -> str:
         root = self._roots[place.root].path
@@ -542,13 +535,11 @@ def common_folder(git_folder: str) -> str:
 
 def _read(folder: str, name: str) -> Node | None:
     try:
-        fd = os.open(folder, _FOLDER)
+        number = os.open(folder, _FOLDER)
     except OSError:
         return None
-    try:
-        node = NodeReader(1).read(fd, name, follow=False)
-    finally:
-        os.close(fd)
+    with closing_descriptor(number):
+        node = NodeReader(1).read(number, name, follow=False)
     return node if node is not None and len(node.data) <= MAX_CONFIG else None
 
 

@@ -17,6 +17,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from toolkit.guard.files.place import closing_descriptor
 from toolkit.guard.review.scan import (
     Change,
     EntryPlace,
@@ -174,14 +175,11 @@ class StateReview:
                 self._store.take(self._folder, name, path)
                 yield Change(path, "added")
                 continue
-            fd = os.open(name, _FOLDER, dir_fd=self._folder)
-            try:
+            with closing_descriptor(os.open(name, _FOLDER, dir_fd=self._folder)) as fd:
                 yield from self._stop_in(fd, node, path, known)
-            finally:
-                os.close(fd)
 
     def _stop_in(self, fd: int, node: Node, path: str, known: Collection[bytes]) -> Iterator[Change]:
-        for name, is_fine in (("strategy", _is_fine_strategy), ("opts", _are_fine_options)):
+        for name, is_fine in (("strategy", is_known_strategy), ("opts", _are_fine_options)):
             child = node.children.get(name)
             if child is not None and not (child.kind == "file" and child.whole and is_fine(child.data)):
                 self._store.take(fd, name, f"{path}/{name}")
@@ -199,10 +197,6 @@ class StateReview:
             self._store.copy(todo, f"{path}/{_TODO}")
             replace_file(fd, _TODO, b"\n".join(kept), todo.mode)
             yield Change(f"{path}/{_TODO}", "changed")
-
-
-def _is_fine_strategy(data: bytes) -> bool:
-    return is_known_strategy(data)
 
 
 def _are_fine_options(data: bytes) -> bool:

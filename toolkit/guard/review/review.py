@@ -5,10 +5,9 @@ something that git would not have run before; this covers what did not exist, re
 ones, and pointers and links to them. Entries that a ``keep`` pattern covers are as they were. What was removed or
 replaced is kept below ``state_dir``, and a note says what was done. What cannot be checked is named in a note as well.
 
-Limits: this is after the command. While it runs, another program of the user that runs git in a repository which no mount
-holds may see the change, and so may the user's git if this process is killed before the review. A change that the user
-makes at the same time, where no mount tells the two apart, is put back like the command's own. While commands run beside
-each other, what the first of them found counts.
+Limits: this is after the command. Until then, the user's git sees the change in a repository that no mount holds, and
+keeps seeing it if this process is killed before the review. A change that the user makes at the same time, where no
+mount tells the two apart, is put back like the command's own. While commands overlap, what the first one found counts.
 
 Why afterwards: a mount cannot hold a name that does not exist yet, and read-only repositories would break ``mv``, ``rm`` and
 ``git checkout``. Mounts hold what they can meanwhile.
@@ -27,10 +26,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from toolkit.errors import ToolkitError, ToolNotAllowed
+from toolkit.forks import start_again_in_child
 from toolkit.guard.files.consent import Globs, escape_pattern
-from toolkit.guard.files.path import Accept, display
+from toolkit.guard.files.path import Accept
 from toolkit.guard.files.protect import Root
-from toolkit.guard.forks import start_again_in_child
 from toolkit.guard.permission import GitMode
 from toolkit.guard.process.program import is_below
 from toolkit.guard.review.comparison import (
@@ -57,7 +56,8 @@ from toolkit.guard.review.scan import (
     place_of,
     read_entry,
 )
-from toolkit.guard.system_faults import OsErrorTranslation, describe_errno, find_system_fault
+from toolkit.system_faults import OsErrorTranslation, describe_errno, find_system_fault
+from toolkit.visible import display
 
 _SHOWN: Final = 10
 _MAX_TEXT: Final = 250

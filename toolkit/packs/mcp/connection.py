@@ -54,7 +54,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter, ValidationError
 
 from toolkit.errors import ToolCancelled, ToolFailed
-from toolkit.guard.forks import count_restart, start_again_in_child
+from toolkit.forks import count_restart, start_again_in_child
 from toolkit.packs.mcp.content import (
     PageT,
     ToolListing,

@@ -20,12 +20,13 @@ import httpx2
 from mcp.client.streamable_http import streamable_http_client
 
 from toolkit.errors import SandboxViolation, ToolFailed, ToolkitError
-from toolkit.guard.network.guard import Deadline, check_headers, look_up_permitted
+from toolkit.guard.network.connect import Deadline, look_up_permitted
 from toolkit.guard.network.hosts import Network, Url
 from toolkit.packs.mcp.content import find_excess
 from toolkit.packs.mcp.server import write_own_error
 from toolkit.packs.mcp.stdio import MAX_MESSAGE
 from toolkit.runtime.workers import Workers
+from toolkit.web import check_headers
 
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams

@@ -30,11 +30,11 @@ from mcp.shared.auth import (
 from pydantic import AnyUrl, BaseModel, ValidationError
 
 from toolkit.errors import SandboxViolation, SetupError, ToolFailed, ToolkitError
-from toolkit.guard.files.path import display
 from toolkit.guard.network.hosts import Network, Url
-from toolkit.guard.user_state import fill_in, read_variables
 from toolkit.packs.mcp.http import CONNECTION_FAILURES, describe_failure, error_answer, open_pool, read_body, send
 from toolkit.runtime.workers import Workers
+from toolkit.user_state import fill_in, read_variables
+from toolkit.visible import display
 
 if TYPE_CHECKING:
     from toolkit.packs.mcp.questions import TimeLimits

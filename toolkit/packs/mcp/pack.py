@@ -22,12 +22,12 @@ from pydantic import BaseModel
 
 from toolkit.errors import ToolFailed
 from toolkit.guard.policy.preview import Preview
-from toolkit.guard.user_state import TOKEN_RECORDS
 from toolkit.inject import DependencyKey
 from toolkit.packs.mcp.server import McpServer
 from toolkit.runtime.catalog import NO_SANDBOX
 from toolkit.runtime.packs import HandlerParts, Pack, Place
 from toolkit.runtime.tool_context import ToolContext
+from toolkit.user_state import TOKEN_RECORDS
 
 if TYPE_CHECKING:
     from toolkit.packs.mcp.connection import McpClient, McpConnection

@@ -16,10 +16,10 @@ from typing import Final, Literal
 from mcp_types import ErrorData
 
 from toolkit.errors import SandboxViolation, SetupError, ToolFailed, ToolkitError
-from toolkit.guard.files.path import display
 from toolkit.guard.network.hosts import Url
 from toolkit.guard.permission import CommandNetwork
 from toolkit.runtime.progress import logger
+from toolkit.visible import display
 
 NEEDS_HTTPS: Final = "needs an https url: over http the token could be read on the way"
 

@@ -36,10 +36,8 @@ from mcp_types import (
 from pydantic import ValidationError
 
 from toolkit.errors import SetupError, ToolCancelled, ToolFailed, ToolkitError, ToolTimeout
-from toolkit.guard.files.path import display
 from toolkit.guard.network.hosts import Url
 from toolkit.guard.process.guard import GRACE, LongProcess
-from toolkit.guard.user_state import fill_in, read_variables, read_variables_by_name
 from toolkit.packs.answers import hide_secrets
 from toolkit.packs.mcp.http import http_streams
 from toolkit.packs.mcp.questions import ServerQuestions
@@ -47,6 +45,8 @@ from toolkit.packs.mcp.server import OWN_ERROR, ServerLog, read_own_error
 from toolkit.packs.mcp.stdio import JsonRpcReader, stdio_streams
 from toolkit.runtime.arguments import first_errors
 from toolkit.runtime.workers import Workers
+from toolkit.user_state import fill_in, read_variables, read_variables_by_name
+from toolkit.visible import display
 
 if TYPE_CHECKING:
     import contextvars

@@ -21,7 +21,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, Final, Protocol
 
 from toolkit.errors import SetupError, ToolCancelled, ToolFailed, ToolTimeout
-from toolkit.guard.files.locks import ProcessLock
+from toolkit.files.locks import ProcessLock
 from toolkit.runtime.audit.settings import AuditFile, Check, MakeRecord, MustWait
 from toolkit.runtime.audit.verification import (
     AUDIT_BEGINNING,

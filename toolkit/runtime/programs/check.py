@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Final
 from pydantic import BaseModel
 
 from toolkit.errors import SetupError, ToolCancelled, ToolFailed
-from toolkit.guard.forks import count_restart, start_again_in_child
+from toolkit.forks import count_restart, start_again_in_child
 from toolkit.guard.process.program import SYSTEM, helper_interpreter, is_below
 from toolkit.runtime.programs.check_messages import CheckerFinding, word_findings
 from toolkit.runtime.programs.frames import BrokenFrame, Frame

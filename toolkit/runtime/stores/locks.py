@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, Final, Protocol, runtime_checkable
 
 from toolkit.errors import ToolFailed
-from toolkit.guard.forks import start_again_in_child
+from toolkit.forks import start_again_in_child
 from toolkit.runtime.stores.approvals import same_digest
 from toolkit.runtime.stores.private_files import PrivateFiles, digest_of, reason_of
 from toolkit.runtime.stores.waiting import wait_for

@@ -1,4 +1,4 @@
-"""``git status`` for a repository that is not trusted.
+"""``git status`` for a repository that is not trusted, by what ``ProcessGuard`` may run and ``FileGuard`` may read.
 
 Promise: nothing that the repository configures is run (monitors, hooks, filters, pagers, fetches from a promisor remote),
 nothing is written, and no name outside the workspace is shown. Git runs read-only, offline and in the sandbox. A repository
@@ -12,17 +12,17 @@ Limit: filters are switched off, so a file that they would clean is shown as cha
 from __future__ import annotations
 
 import copy
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from posixpath import dirname
 from typing import Final, NamedTuple
 
 from toolkit.errors import SandboxViolation, ToolFailed
+from toolkit.guard.files.guard import FileGuard
 from toolkit.guard.files.handles import Check
-from toolkit.guard.files.path import display
-from toolkit.guard.files.sandbox_fs import SandboxFS
 from toolkit.guard.process.guard import ProcessGuard, ProcessResult
+from toolkit.visible import display
 
 _TIMEOUT: Final = 60.0
 _MAX_OUTPUT: Final = 32 << 20
@@ -128,7 +128,7 @@ class GitGuard:
         view._fs = self._fs.with_check(check)
         return view
 
-    def with_deny_of(self, fs: SandboxFS) -> GitGuard:
+    def with_deny_of(self, fs: FileGuard) -> GitGuard:
         """A view that leaves out, and counts, what ``fs`` would not list; ``fs`` has the same workspace."""
         view = copy.copy(self)
         view._deny_fs = fs
@@ -188,7 +188,7 @@ class GitGuard:
             raise _not_a_repository() from None
         if not text.startswith(prefix):
             raise _not_a_repository()
-        return self._require_inside(folder, os.fsdecode(text[len(prefix) :].rstrip(b"\r\n")))
+        return self._require_inside(folder, _decode(text[len(prefix) :].rstrip(b"\r\n")))
 
     def _refuse_incomplete(self, directory: str, common: str) -> None:
         """Refuse what git might not accept as a repository: git would continue above it, to one that was not checked."""
@@ -233,13 +233,13 @@ class GitGuard:
             self._fs.stat(path)
         except ToolFailed:
             return []
-        name = path if path.startswith("/") else os.path.join(self._process.workspace, path)
+        name = path if path.startswith("/") else f"{self._process.workspace}/{path}"
         return self._list_settings(".", ("--no-includes", "--file", name), {"GIT_DIR": "/dev/null"})
 
     def _list_settings(self, cwd: str, which: tuple[str, ...], variables: dict[str, str]) -> list[_Setting]:
         """The configuration as git reads it. Listing does not run anything."""
         arguments = ("config", "--list", "-z", "--show-scope", "--show-origin", *which)
-        fields = os.fsdecode(self._run_git(cwd, arguments, _SETTINGS, variables).stdout).split("\0")
+        fields = _decode(self._run_git(cwd, arguments, _SETTINGS, variables).stdout).split("\0")
         settings = []
         for _scope, origin, line in zip(fields[0::3], fields[1::3], fields[2::3], strict=False):
             key, _, value = line.partition("\n")
@@ -262,14 +262,14 @@ class GitGuard:
                     raise SandboxViolation(
                         "the repository is not read: it includes configuration from a home directory"
                     )
-                origin = os.path.dirname(setting.origin) or "."
+                origin = dirname(setting.origin) or "."
                 self._require_inside(origin if origin.startswith("/") else f"{top}/{origin}", setting.value)
         return root
 
     def _run_git(
         self, cwd: str, arguments: tuple[str, ...], settings: dict[str, str], more: dict[str, str]
     ) -> ProcessResult:
-        ceiling = os.path.dirname(self._process.workspace)
+        ceiling = dirname(self._process.workspace)
         variables = {**_ENVIRONMENT, **more, "GIT_CEILING_DIRECTORIES": ceiling, "GIT_CONFIG_COUNT": str(len(settings))}
         for index, (key, value) in enumerate(settings.items()):
             variables[f"GIT_CONFIG_KEY_{index}"] = key
@@ -297,8 +297,10 @@ class GitGuard:
 
     def _relative_to_workspace(self, root: str) -> str:
         """The path of the work tree's root, for display; it is never opened by this path."""
-        real = os.path.realpath(os.path.join(self._process.workspace, root))
-        return os.path.relpath(real, self._process.workspace)
+        real = self._fs.locate(root).real
+        if real is None or not real.in_workspace:
+            raise _not_a_repository()
+        return "/".join(real.below[0]) or "."
 
     def _parse_status(self, raw: bytes, root: str) -> GitStatus:
         header: dict[str, str] = {}
@@ -338,6 +340,11 @@ class GitGuard:
             clean=not hidden and not any(changes.values()),
             raw=b"".join(kept),
         )
+
+
+def _decode(text: bytes) -> str:
+    """Paths as the rest of Python has them: what is not UTF-8 can be encoded again."""
+    return text.decode(errors="surrogateescape")
 
 
 def _is_include(setting: _Setting) -> bool:
@@ -380,11 +387,11 @@ class _Record(NamedTuple):
     def raw(self) -> bytes:
         """The record as git wrote it."""
         old = "" if self.old_path is None else f"{self.old_path}\0"
-        return os.fsencode(f"{self.kind} {self.rest}\0{old}")
+        return f"{self.kind} {self.rest}\0{old}".encode(errors="surrogateescape")
 
 
 def _read_records(raw: bytes) -> Iterator[_Record]:
-    fields = iter(os.fsdecode(raw).split("\0"))
+    fields = iter(_decode(raw).split("\0"))
     for field in fields:
         kind, _, rest = field.partition(" ")
         if kind == "#" or kind in _FIELDS:

@@ -56,7 +56,7 @@ def transact(base: Path) -> None:
 
 def conflict(base: Path, moment: str) -> None:
     """The last file of the transaction is changed while names are already changing, so that everything must be undone."""
-    step, path = sys.modules["toolkit.guard.files.transaction"], base / "ws/e.txt"
+    step, path = sys.modules["toolkit.files.steps"], base / "ws/e.txt"
 
     def meanwhile(act: Callable[..., None]) -> Callable[..., None]:
         def acting(*arguments: Any) -> None:

@@ -10,8 +10,7 @@ other programs are not kept waiting and cannot keep us waiting.
 Between machines that share a file system, the application can add locks of its own (``HoldElsewhere``).
 
 Limits: other users, other machines without such locks, and programs that are not this toolkit take no part; for them there
-is the comparison with the expected content (``write.py``). Two names of one file (a hard link, a second mount) are two
-locks.
+is the comparison with the expected content. Two names of one file (a hard link, a second mount) are two locks.
 """
 
 from __future__ import annotations
@@ -29,8 +28,8 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from toolkit.errors import ToolFailed
-from toolkit.guard.files.path import display
-from toolkit.guard.user_state import user_state_directory
+from toolkit.user_state import user_state_directory
+from toolkit.visible import display
 
 if TYPE_CHECKING:
     from toolkit.guard.files.place import Names

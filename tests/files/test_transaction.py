@@ -21,9 +21,9 @@ from tests.guard.fs.test_race import swapping
 from tests.guard.fs.test_write import MOUNT, names, reason
 from tests.guard.world import ROWS, Row, build, name_of
 from toolkit.errors import SandboxViolation, ToolCancelled, ToolFailed, ToolkitError
+from toolkit.files import locks, steps, transaction
 from toolkit.guard import Drop, FileChange, Fingerprint, Put, ResolverName, SandboxFS
-from toolkit.guard.files import locks, transaction, write
-from toolkit.guard.files import transaction as step
+from toolkit.guard.files import write
 from toolkit.guard.files import write as rename
 
 
@@ -461,8 +461,8 @@ def test_what_somebody_changes_meanwhile_is_never_lost(
     elif late == "after all was prepared":
         monkeypatch.setattr(transaction, "is_unchanged", is_unchanged)
     else:
-        monkeypatch.setattr(step, "exchange", before(rename.exchange))
-        monkeypatch.setattr(step, "move_new", before(rename.move_new))
+        monkeypatch.setattr(steps, "exchange", before(rename.exchange))
+        monkeypatch.setattr(steps, "move_new", before(rename.move_new))
 
     assert reason(fs.transaction, changes) in ("CONFLICT", "ALREADY_EXISTS")
 

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.examples import tries
-from tests.guard.killed import build, journals, open_fs, recover, transact, tree
+from tests.files.killed import build, journals, open_fs, recover, transact, tree
 from tests.projects import REPOSITORY
 from toolkit.errors import SetupError
 from toolkit.guard import SandboxFS
@@ -39,7 +39,7 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
 
 def killed_everywhere(base: Path, way: str, what: str, again: range) -> list[dict[str, Any]]:
     arguments = [str(base), way, what, str(again.start), str(again.stop)]
-    command = [sys.executable, "-m", "tests.guard.killed", *arguments]
+    command = [sys.executable, "-m", "tests.files.killed", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, umask=0o022, env=ENVIRONMENT)
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
@@ -104,8 +104,8 @@ HALF_WAY = """
 import sys
 from pathlib import Path
 from tests.examples import tries
-from tests.guard.killed import kill, transact
-from toolkit.guard.files import transaction as step
+from tests.files.killed import kill, transact
+from toolkit.files import steps as step
 move = step.move_new
 step.move_new = lambda folder, old, *rest: kill() if old == "e.txt" else move(folder, old, *rest)
 transact(Path(sys.argv[1]))

@@ -35,7 +35,7 @@ toolkit = create_agent_toolkit(context)
 
 def remove_finder():
     if "CONTROL" in os.environ:
-        from toolkit.guard import late_imports as finder
+        from toolkit.runtime import late_imports as finder
         sys.meta_path.remove(finder._finder)
         finder._finder.remembered._folders.clear()
 

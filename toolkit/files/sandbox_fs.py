@@ -1,67 +1,35 @@
-"""``SandboxFS``, the only way from a tool to a file: it holds the roots open and works below them.
+"""``SandboxFS``, the files that handlers get: ``FileGuard`` with locks, transactions and the names of ``pathlib``.
 
-Promise: no path, link or race makes an operation touch anything outside the roots that were opened at construction, even
-if a root is renamed or its name later means another directory. Only regular files are read or written, and no operation
-waits for a FIFO or a device. No message contains a host path that the caller did not give.
-
-Not stopped: hard links and mounts below a root, a process that changes the workspace while it is being read, and a process
-that moves a directory out of a root during an operation that has opened it. A device node below a root is opened, without
-waiting, before it is refused.
-
-How it is built: ``path.py`` has the path as a caller wrote it and every error text. ``resolve.py`` opens a path beneath a
-root in one step, and ``place.py`` the directory of a name that is about to be used. ``protect.py`` and ``consent.py`` say
-what may be touched there. ``handles.py`` reads, ``changes.py`` changes one name and ``transaction.py`` several, both with
-the steps in ``write.py`` and under the locks of ``locks.py``.
+Nothing here decides what may be touched, and nothing here touches it: everything is done by the methods of ``FileGuard``
+and by the handles that it opens.
 """
 
 from __future__ import annotations
 
-import copy
 import dataclasses
-import errno
 import fnmatch
 import hashlib
-import itertools
-import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from toolkit.errors import InvalidArguments, SandboxViolation, SetupError, ToolFailed
-from toolkit.guard.files.consent import Consent, Forms, Globs, LocatedPath, fold_all
-from toolkit.guard.files.handles import (
-    CHUNK,
-    READ_FILE,
-    Check,
-    FileInfo,
-    Handle,
-    OpenFile,
-    SandboxDir,
-    as_regular_file,
-    fstat,
-    join_path,
-    kind_of,
-)
-from toolkit.guard.files.path import (
-    AcceptChanges,
-    FileErrors,
-    SandboxPath,
-    ignore_changes,
-    outside_error,
-    split_names,
-    to_failure,
-)
-from toolkit.guard.files.place import Names, find_place, real_names
-from toolkit.guard.files.protect import ALWAYS_PROTECTED, AccessRules, ReadOnlyPlaces, Root, journal_outside
-from toolkit.guard.files.resolve import HANDLE, READ_DIRECTORY, ResolverName, open_beneath, pick
+from toolkit.errors import SandboxViolation, ToolFailed
+from toolkit.guard.files.guard import FileGuard, RootPaths
+from toolkit.guard.files.handles import CHUNK, Check, OpenFile, SandboxDir
+from toolkit.guard.files.path import AcceptChanges, FileErrors, SandboxPath, ignore_changes, outside_error
+from toolkit.guard.files.place import Names, real_names
+from toolkit.guard.files.protect import Root, journal_outside
+from toolkit.guard.files.resolve import ResolverName
 
 if TYPE_CHECKING:
-    from toolkit.guard.files.changes import Changes
+    import os
+
+    from toolkit.files.recovery import Recovery
+    from toolkit.files.transaction import FileChange
     from toolkit.guard.files.handles import EntryNames
-    from toolkit.guard.files.transaction import Recovery
-    from toolkit.guard.files.write import FileChange, Fingerprint, WrittenFile
+    from toolkit.guard.files.write import Fingerprint, WrittenFile
     from toolkit.guard.permission import GitMode, Mode
 
 MAX_WHOLE_FILE: Final = 10 * 1024 * 1024
@@ -70,14 +38,10 @@ MAX_GLOB_DEPTH: Final = 200
 """How many directories below each other are walked: each of them is open meanwhile."""
 
 HoldLock: TypeAlias = Callable[[str, Check], AbstractContextManager[None]]
-RootPaths: TypeAlias = Sequence[str | os.PathLike[str] | Root]
-# Comparing names is slow, and a suggestion is not worth more.
-_MAX_COMPARED_NAMES: Final = 1000
-_MAX_COMPARED_DEPTH: Final = 64
 
 
-class SandboxFS(Handle[AccessRules]):
-    """The files below the workspace and the extra roots, which are opened once and held open.
+class SandboxFS(FileGuard):
+    """The files below the workspace and the extra roots, for tools and their authors.
 
     Handlers get it as ``ctx.fs``. Its methods have the names of ``pathlib`` where they do the same:
 
@@ -98,8 +62,8 @@ class SandboxFS(Handle[AccessRules]):
     ``mode="read-only"`` applies to all roots, and ``read_roots`` are never written; where roots are nested, the deepest
     decides. ``.git`` and what ``protected`` (patterns, as in ``Globs``) covers are read, but never changed; nor is anything
     at or below the absolute paths in ``read_only``, from which trusted code is loaded. Other repositories are not made or
-    changed unless ``git`` is ``"write"``. ``accept_changes`` is entered around
-    every change of files; what it yields is called with the real path and the new content of each file.
+    changed unless ``git`` is ``"write"``. ``accept_changes`` is entered around every change of files; what it yields is
+    called with the real path and the new content of each file.
     ``hold_elsewhere`` is entered around every change of a file, with its path below the workspace (or absolute) and a
     function that ends a wait by raising: it keeps out others who see these files, on other machines for example.
     ``journal`` is a private directory outside every root for the data ``recover`` needs; it is made on first use.
@@ -121,82 +85,20 @@ class SandboxFS(Handle[AccessRules]):
         accept_changes: AcceptChanges = ignore_changes,
         hold_elsewhere: HoldLock | None = None,
     ) -> None:
-        if mode not in ("workspace-write", "read-only"):
-            raise SetupError(f"mode must be 'workspace-write' or 'read-only', not {mode!r}")
-        self._resolver = pick(resolver)
-        self._accept_changes = accept_changes
-        protected_globs = Globs((*ALWAYS_PROTECTED, *Globs(protected).globs))
-        writable = mode == "workspace-write"
-        workspace = Root.open(root, "workspace", writable=writable)
-        extra = [
-            *(Root.open(one, "read root", writable=False) for one in _require_list(read_roots, "read_roots")),
-            *(Root.open(one, "write root", writable=writable) for one in _require_list(write_roots, "write_roots")),
-        ]
-        self._name = workspace.name
-        # The deepest first, because an absolute path belongs to the deepest root around it.
-        self._extra_names = tuple(one.name for one in sorted(extra, key=lambda one: len(one.names), reverse=True))
-        if len({self._name, *self._extra_names}) <= len(extra):
-            raise SetupError("a root is duplicated: each directory is the workspace, a read root or a write root")
-        self._journal = None if journal is None else journal_outside(journal, [workspace, *extra])
-        places = ReadOnlyPlaces(read_only) if read_only else None
-        elsewhere = None if hold_elsewhere is None else partial(_hold_by_name, hold_elsewhere, workspace)
-        super().__init__(AccessRules(workspace, extra, protected_globs, places, git, elsewhere), _no_check)
-
-    def __repr__(self) -> str:
-        held = self._held
-        state = "closed" if held is None else "" if held.may_write and held.workspace.writable else "for reading"
-        return f"<SandboxFS {self._name!r}{f': {state}' if state else ''}>"
-
-    def with_check(self, check: Check) -> SandboxFS:
-        """A view of the same roots that calls ``check`` at the start of every operation and every read.
-
-        ``check`` raises to end the call; it replaces an earlier one. The view is closed separately and stays open when
-        the original is closed.
-        """
-        view = copy.copy(self)
-        view._check = check
-        return view
-
-    def with_deny(self, globs: Sequence[str]) -> SandboxFS:
-        """A view of the same roots in which what ``globs`` cover can be neither read nor written nor listed.
-
-        Adds to the rules of the view it is made from. The patterns are those of ``Globs``; they apply both to the path as
-        it was requested and to its real path.
-        """
-        view = copy.copy(self)
-        view._held = self._begin().with_deny(globs)
-        return view
-
-    def with_consent(self, consent: Consent | None) -> SandboxFS:
-        """A view of the same roots for a call that may touch only this; None removes that limit, but no deny rule."""
-        view = copy.copy(self)
-        view._held = None if self._held is None else self._held.with_consent(consent)
-        return view
-
-    def for_reading(self) -> SandboxFS:
-        """A view of the same roots in which nothing can be changed: the files of a tool without the permission ``write``."""
-        view = copy.copy(self)
-        view._held = self._begin().for_reading()
-        return view
-
-    def path(self, text: str) -> SandboxPath:
-        """The checked form of ``text``. It may still not exist, or lead out of the root."""
-        return SandboxPath.parse(text, self._name, self._extra_names)
-
-    def hides(self, path: str) -> bool:
-        """Whether a listing would leave out this path below the workspace, by its names alone. Opens nothing.
-
-        For paths that do not come from a listing. Takes names as the system has them, undecodable ones too.
-        """
-        rules = self._begin()
-        return rules.checks_reads and rules.hides(tuple(split_names(path)))
-
-    def locate(self, text: str, *, is_written: bool = False) -> LocatedPath:
-        """Where a path really leads, for rules that are judged before a call. Does not fail, whatever the path is."""
-        try:
-            return self._begin().locate(self.path(text), text, self._resolver, is_written=is_written)
-        except (InvalidArguments, SandboxViolation):
-            return LocatedPath(text, Forms([fold_all(split_names(text))], []), is_written)
+        workspace = Root.open(root, "workspace", writable=mode == "workspace-write")
+        super().__init__(
+            workspace,
+            resolver=resolver,
+            mode=mode,
+            read_roots=read_roots,
+            write_roots=write_roots,
+            protected=protected,
+            read_only=read_only,
+            git=git,
+            accept_changes=accept_changes,
+            hold=partial(_hold, workspace, hold_elsewhere),
+        )
+        self._journal = None if journal is None else journal_outside(journal, self._begin().roots)
 
     def read_text(self, path: str, encoding: str = "utf-8", *, max_bytes: int = MAX_WHOLE_FILE) -> str:
         """The text of a file. Line ends stay as they are, so that a text which is written again changes nothing else.
@@ -286,23 +188,6 @@ class SandboxFS(Handle[AccessRules]):
                 return None
             raise
 
-    def open_file(self, text: str) -> OpenFile:
-        """Open a regular file for reading; anything else is ``NOT_FILE``."""
-        path = self.path(text)
-        return as_regular_file(self._open(path, READ_FILE), path.shown, self._check)
-
-    def open_dir(self, text: str) -> SandboxDir:
-        """Open a directory for listing; anything else is ``NOT_DIRECTORY``."""
-        return self._open_dir(self.path(text))
-
-    def stat(self, text: str) -> FileInfo:
-        """What the path leads to, following links. Needs no read permission on it."""
-        path = self.path(text)
-        number = self._open(path, HANDLE)
-        info = fstat(number, path.shown)
-        os.close(number)
-        return FileInfo(kind_of(info.st_mode), info.st_size, info.st_mtime_ns)
-
     def fingerprint(self, text: str) -> Fingerprint:
         """What ``write_file`` compares with the file it replaces. Reads the whole file for its digest."""
         with self.open_file(text) as file:
@@ -310,33 +195,6 @@ class SandboxFS(Handle[AccessRules]):
             while piece := file.read(CHUNK):
                 digest.update(piece)
             return dataclasses.replace(file.fingerprint(), sha256=digest.hexdigest())
-
-    def similar_paths(self, text: str, limit: int = 3) -> list[str]:
-        """Paths similar to a missing ``text``: names like the first missing one, in the last directory that exists.
-
-        Limit: only the first thousand names of that directory are compared, and nothing is similar to a path of more than
-        64 names: each directory above it may be missing, and each is looked for by all of its names.
-        """
-        rules = self._begin()
-        path = self.path(text)
-        if len(path.parts) > _MAX_COMPARED_DEPTH:
-            return []
-        for depth in reversed(range(len(path.parts))):
-            try:
-                with self._open_dir(SandboxPath(path.parts[:depth], root=path.root)) as folder:
-                    names = [entry.name for entry in itertools.islice(folder.entries(), _MAX_COMPARED_NAMES)]
-            except ToolFailed:
-                continue
-            except SandboxViolation:
-                if rules.checks_reads:
-                    return []  # this call may not list it
-                raise
-            import difflib
-
-            folded = {name.casefold(): name for name in names}
-            close = difflib.get_close_matches(path.parts[depth].casefold(), folded, n=limit)
-            return [join_path(folder.path, folded[key]) for key in close]
-        return []
 
     @contextmanager
     def lock(self, *texts: str) -> Iterator[None]:
@@ -347,7 +205,15 @@ class SandboxFS(Handle[AccessRules]):
         written. Limits: only this toolkit takes these locks; a second ``lock`` inside the first may deadlock, so name all
         files at once.
         """
-        with self._changes.lock(*texts):
+        rules, places = self._begin(), list[Names]()
+        for text in texts:
+            with (
+                self._changes.find_place(text, follow=True) as place,
+                FileErrors(place.shown),
+                rules.protect_repositories([place]),
+            ):
+                places.append(place.real)
+        with rules.hold(places, self._check):
             yield
 
     def write_file(
@@ -390,60 +256,27 @@ class SandboxFS(Handle[AccessRules]):
         killed, once the next one calls ``recover``; without one, only for errors. Limit: until it ends, others may
         see a part of the changes.
         """
-        from toolkit.guard.files.transaction import JournalDirectory, transact
+        from toolkit.files.transaction import transact
 
-        journals = None if self._journal is None else JournalDirectory(self._journal)
-        transact(changes, self._changes.find_place, self._begin(), journals, self._check, self._accept_changes)
+        transact(changes, self._changes.find_place, self._begin(), self._journal, self._check, self._accept_changes)
 
     def recover(self) -> tuple[Recovery, ...]:
         """Finish or undo what killed processes left below these roots. Call it before any tool works there.
 
         Does not touch transactions of running processes or files that were changed since; reports the latter.
         """
-        from toolkit.guard.files.transaction import JournalDirectory, recover
+        from toolkit.files.recovery import recover
 
-        return () if self._journal is None else tuple(recover(JournalDirectory(self._journal), self._begin()))
-
-    @property
-    def _changes(self) -> Changes:
-        from toolkit.guard.files.changes import Changes
-
-        return Changes(self)
-
-    def _open(self, path: SandboxPath, flags: int) -> int:
-        rules = self._begin()
-        if path.wants_directory:
-            flags |= os.O_DIRECTORY
-        try:
-            if rules.checks_reads:
-                return self._open_checked(rules, path, flags)
-            return open_beneath(rules.root(path).number, path.text, flags, self._resolver)
-        except OSError as error:
-            if error.errno == errno.ENOENT:
-                rules.root(path).refuse_removed()
-            raise to_failure(error, path.shown) from None
-
-    def _open_checked(self, rules: AccessRules, path: SandboxPath, flags: int) -> int:
-        """Open a path in two steps: the rules are checked on its real path before the last name is opened."""
-        rules.check_denied(path)
-        with find_place(rules.root(path).number, path, self._resolver, follow=True) as place:
-            rules.check_read(path, place.real)
-            return place.open(flags)
-
-    def _open_dir(self, path: SandboxPath) -> SandboxDir:
-        rules = self._begin()
-        if not path.parts:
-            rules.root(path).refuse_removed()
-        number = self._open(path, READ_DIRECTORY)
-        folder = SandboxDir(number, path.shown, self._check)
-        if rules.checks_reads:
-            with FileErrors(path.shown):
-                folder._filter = rules.listing_filter(path, number)
-        return folder
+        return () if self._journal is None else tuple(recover(self._journal, self._begin()))
 
 
-def _no_check() -> None:
-    """The check of a ``SandboxFS`` without one."""
+def _hold(
+    workspace: Root, elsewhere: HoldLock | None, places: Iterable[Names], check: Check
+) -> AbstractContextManager[None]:
+    """Hold the locks of these real paths: among threads and processes, and elsewhere."""
+    from toolkit.files.locks import hold_locks
+
+    return hold_locks(places, check, None if elsewhere is None else partial(_hold_by_name, elsewhere, workspace))
 
 
 @contextmanager
@@ -452,12 +285,6 @@ def _hold_by_name(hold: HoldLock, workspace: Root, place: Names, check: Check) -
     is_below = place[: len(top)] == top
     with hold("/".join(place[len(top) :] if is_below else ("", *place)), check):
         yield
-
-
-def _require_list(roots: RootPaths, what: str) -> RootPaths:
-    if isinstance(roots, str | bytes | os.PathLike):
-        raise SetupError(f"{what} must be a list of directories: write [{os.fspath(roots)!r}]")
-    return roots
 
 
 # -- whole files -------------------------------------------------------------------------------------------------------

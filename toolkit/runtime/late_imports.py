@@ -10,16 +10,12 @@ Promise, for every import after ``guard_imports`` was called, in any order of ``
   where tools may write, such as an optional package, it counts as missing;
 - a generated package in a place where tools may write is imported as it was at that moment (``RememberedPackages``).
 
-Limits: a user's own code still imports what exists only where tools may write. Code that a module loads without an import
-(``exec``) is not seen, nor are other Python processes. A place that ``trusted_code`` lists counts as one where tools may
-not write, even in tiers that cannot enforce it for commands.
+Limits: a user's own code still imports what exists only where tools may write. Code loaded without an import (``exec``)
+is not seen, nor are other Python processes. Places that ``trusted_code`` lists count as places where tools may not write,
+even in tiers that cannot enforce that for commands.
 
-Why a finder that looks at its caller, and not imports in advance: a run of every built-in tool imports 134 modules of ours
-and the standard library's after the toolkit was built. Importing them in advance takes 170 ms of CPU time (with the
-provider adapters 260 ms), more than building a toolkit and its first call together, and closes few attacks. Of the 32
-attacks in ``tests/guard/trusted`` that succeed without the finder, 31 still succeed: the user's code imports a standard
-module later, a dependency asks for an optional package (``numpy``, ``chardet``, ``tzdata``) or loads a plug-in by its
-entry point, or a generated module was changed. Only the caller tells a dependency's ``import chardet`` from the user's.
+Importing everything in advance would not do: user code imports standard modules later, and dependencies ask for optional
+packages and plug-ins at any time. Only the caller tells a dependency's ``import chardet`` from the user's.
 """
 
 from __future__ import annotations
@@ -28,6 +24,7 @@ import importlib
 import os
 import sys
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
@@ -36,8 +33,10 @@ from opcode import opmap
 from types import CodeType, FrameType, ModuleType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from toolkit.guard.files.place import current_directory, trace_links
+from toolkit.guard.files.protect import Root
 from toolkit.guard.process.program import is_below
-from toolkit.guard.trusted_code import DEPENDENCIES, RootSet, above, current_directory, find_trusted, follow
+from toolkit.guard.trusted_code import DEPENDENCIES, RootSet, above, find_trusted
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution, DistributionFinder
@@ -66,6 +65,22 @@ def guard_imports(roots: Sequence[str], packages: Iterable[str] = ()) -> list[st
         _finder.add_roots(roots)
     _finder.remember(packages)  # imports, so no lock is held: another thread may import what builds a toolkit
     return _finder.exposed(roots)
+
+
+_first_seen: Final[weakref.WeakKeyDictionary[ModuleType, list[int]]] = weakref.WeakKeyDictionary()
+
+
+def open_package(name: str) -> Root | None:
+    """The directory of a package that was imported.
+
+    None if it is in none, or if that is another one than when a toolkit of this process first asked.
+    """
+    module = importlib.import_module(name)
+    folder = next(iter(module.__path__))
+    if not os.path.isdir(folder):
+        return None
+    root = Root.open(folder, "package", writable=False)
+    return root if _first_seen.setdefault(module, root.identity) == root.identity else None
 
 
 def remembered_file(package: str, name: str) -> bytes | None:
@@ -106,7 +121,7 @@ class TrustedFinder:
 
     def exposed(self, roots: Sequence[str]) -> list[str]:
         """Those that are on ``sys.path``."""
-        untrusted = [follow(entry).forms[-1] for entry in self._split(sys.path)[1]]
+        untrusted = [trace_links(entry).forms[-1] for entry in self._split(sys.path)[1]]
         return [root for root in map(os.path.realpath, roots) if any(is_below(entry, root) for entry in untrusted)]
 
     def find_spec(
@@ -141,7 +156,7 @@ class TrustedFinder:
 
     def may_be_written(self, path: str) -> bool:
         """Whether a tool may write at ``path``, or replace a link on the way to it."""
-        way = follow(path)
+        way = trace_links(path)
         return any(self._is_exposed(step) for step in (*way.links, way.forms[-1]))
 
     def _is_exposed(self, path: str) -> bool:
@@ -164,7 +179,7 @@ class TrustedFinder:
             for entry in entries:
                 (known.untrusted if self.may_be_written(entry) else known.trusted).append(entry)
             for entry in known.trusted:
-                for child in self._roots.names_in(follow(entry).forms[-1]):
+                for child in self._roots.names_in(trace_links(entry).forms[-1]):
                     known.roots.setdefault(child, set()).add(entry)
             self._split_paths[key] = known
         inside = known.roots.get(name)
@@ -259,10 +274,7 @@ def _is_machinery(code: CodeType) -> bool:
 
 
 class RememberedPackages:
-    """Generated packages in places where tools may write: their files are read once, and their modules come from that.
-
-    A toolkit imports a tool's models at its first call. By then another tool may have changed the file, put a package in
-    its place, or planted bytecode for it in ``__pycache__``.
+    """Generated packages in places where tools may write: their files are read once, before a tool can change them.
 
     Promise: a module of a remembered package is compiled from the text that its file had when the package was added. If
     it did not exist then, it is missing. Modules that are already loaded, and ``importlib.reload``, are left alone.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.guard.trusted.test_late_imports import BUILD, MARK, PROJECT, Start, mark, project, run_agent
+from tests.runtime.test_late_imports import BUILD, MARK, PROJECT, Start, mark, project, run_agent
 
 __all__ = ["project"]
 

@@ -1,0 +1,1 @@
+"""Files of the workspace, changed atomically: whole files, locks between processes, transactions that survive a crash."""
