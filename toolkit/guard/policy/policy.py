@@ -7,7 +7,7 @@ matches it; allow rules must cover *everything* that it touches.
 Paths are judged by where they really lead, before the call; the sandbox holds the call to that while it runs.
 
 How it is built: ``rule.py`` is one rule, ``policy_file.py`` reads a file of them, and ``touched.py`` compares them with what
-a call touches. ``commands.py`` reads commands, with the tables in ``command_options.py``.
+a call touches. ``commands.py`` compares commands, and ``shell_text.py`` reads them.
 """
 
 from __future__ import annotations
