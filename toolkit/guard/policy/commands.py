@@ -173,11 +173,10 @@ _MAX_ARGV: Final = 1 << 20  # the process guard refuses a longer command
 _MAX_DEPTH: Final = 8
 _MAX_COMPARED_WORDS: Final = 20_000  # a rule that is still undecided then is taken to match
 
-_SHELLS: Final = frozenset(
-    ["sh", "bash", "rbash", "dash", "ash", "zsh", "ksh", "mksh", "fish", "csh", "tcsh", "su", "eval", "source", "trap"]
-)
+_SHELLS: Final = frozenset(["sh", "bash", "rbash", "dash", "ash", "zsh", "ksh", "mksh", "fish", "csh", "tcsh", "su"])
+_EVALUATE: Final = frozenset([".", "eval", "source", "trap"])  # words of the shell itself
 _PIECE: Final = re.compile(r"[A-Za-z0-9_./+-]+", re.ASCII)
-_READS_INPUT: Final = re.compile(r"-|-[a-z]*s[a-z]*|.*/(?:dev|proc)/.*", re.ASCII | re.DOTALL)
+_READS_INPUT: Final = re.compile(r"-|-[a-z]*s[a-z]*|(?:.*/)?(?:dev/.*(?:stdin|fd)|proc/.*fd).*", re.ASCII | re.DOTALL)
 _ESCAPE: Final = re.compile(r"\\[abefnrtv]")
 _QUOTING: Final = re.compile(r"\\\n|[\\'\"]")
 _BRACKETS: Final = re.compile(r"\[.*\]?", re.DOTALL)
@@ -222,7 +221,7 @@ class _Mentioned:
         for word in words:
             self._add_word(word)
         for place, word in enumerate(words):
-            if isinstance(word, str) and (_is_shell(word) or (word == "." and place == 0)):
+            if isinstance(word, str) and _is_shell(word, words[place - 1] if place else "command"):
                 self._add_shell(words[place + 1 :], depth)
                 break
 
@@ -270,7 +269,9 @@ def _split(word: str) -> set[tuple[str, ...]]:
     return {tuple(_PIECE.findall(text)) for text in (word, _ESCAPE.sub(" ", word), _QUOTING.sub("", word))}
 
 
-def _is_shell(word: str) -> bool:
+def _is_shell(word: str, before: Word) -> bool:
+    if word in _EVALUATE:
+        return before in ("builtin", "command")
     return _name_of(word).rstrip("0123456789.-") in _SHELLS
 
 

@@ -45,6 +45,9 @@ class Verdict:
     because: str
     considered: tuple[Considered, ...] = field(default=(), repr=False, compare=False)
     """What the policy looked at, in the order in which it counts; only ``explain`` fills it."""
+    exact_rule: str | None = field(default=None, repr=False, compare=False)
+    """The ``command`` of the rule that would allow just what an allow rule with the same program does not cover. It holds
+    arguments, so errors and the audit log leave it out."""
 
 
 _SHOWN: Final = 6
@@ -169,8 +172,8 @@ class SecurityPolicy(Generic[NameT]):
         covering = rules.any_allowing or touched.covered_by(allowing)
         if covering is not None:
             return _verdict(covering)
-        fallback, reason = self._fallback(name), touched.why_uncovered(allowing)
-        return Verdict(fallback.decision, f"{fallback.because} ({reason})") if reason else fallback
+        fallback, (reason, exact) = self._fallback(name), touched.why_uncovered(allowing)
+        return Verdict(fallback.decision, f"{fallback.because} ({reason})", (), exact) if reason else fallback
 
     def _rules_of(self, name: str, permissions: tuple[Permission, ...]) -> ToolRules:
         """The rules that cover a tool, sorted at the first call of it."""

@@ -39,7 +39,7 @@ _IN_DOUBLE: Final = re.compile(
 )
 _IN_BACKTICKS: Final = re.compile(r"`([^`\\]*)`")
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=", re.ASCII)
-_PROGRAM: Final = re.compile(r"\[|[A-Za-z0-9_./:@%+,-]+", re.ASCII)
+_PROGRAM: Final = re.compile(r"\[|[A-Za-z0-9_./:@+,-]+", re.ASCII)  # `%1` is a job
 _TILDE: Final = re.compile(r"(?<![A-Za-z0-9_^}.])~", re.ASCII)
 _LITERAL_BRACES: Final = re.compile(r"\{[A-Za-z0-9_-]*\}", re.ASCII)
 _GLOB: Final = re.compile(r"[*?]|\[(?!$)|(?<!^)\[")
@@ -223,6 +223,8 @@ class _Reader:
         if self._text[self._place : self._place + 1] == "#":
             raise _Unreadable
         target, bare = self._read_word(depth)
+        if _ASSIGNMENT.match(bare):  # a mistake to bash
+            raise _Unreadable
         if self._text[self._place : self._place + 1] in ("<", ">") and bare[-1] in "0123456789}":
             raise _Unreadable
         command.add_redirect(descriptor + operator[0], target)
