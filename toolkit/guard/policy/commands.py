@@ -13,7 +13,7 @@ sandbox.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -191,12 +191,14 @@ class _Mentioned:
     """Everything that the words of a call mention: its commands, and the text inside their words."""
 
     def __init__(self, commands: Iterable[Command]) -> None:
-        self.groups: list[tuple[Word, ...]] = []
+        self._groups: set[tuple[Word, ...]] = set()
         """Words that follow each other."""
+        self._inside: set[tuple[str, ...]] = set()
+        """Words inside one word."""
         self._names: set[str] = set()
-        self._nested = 0
-        self._options: list[str] = []
-        self._globs: list[str] = []
+        self._options: set[str] = set()
+        self._globs: set[str] = set()
+        self._length = 0
         for command in commands:
             self._add_command(command, 0)
 
@@ -205,11 +207,14 @@ class _Mentioned:
         program = _name_of(str(words[0]))
         may_match = (
             program in self._names
+            or (len(words) > 1 and f"{program}-{words[1]}" in self._names)
             or any(option.endswith(program) for option in self._options)
             or any(fnmatchcase(program, glob) for glob in self._globs)
-            or (len(words) > 1 and f"{program}-{words[1]}" in self._names)
         )
-        return may_match and any(_mentions(group, words) for group in self.groups)
+        return may_match and (
+            any(_mentions(group, words, may_go_on=True) for group in self._groups)
+            or any(_mentions(group, words, may_go_on=False) for group in self._inside)
+        )
 
     def _add_command(self, command: Command, depth: int) -> None:
         self._add_group(command.words, depth)
@@ -217,37 +222,38 @@ class _Mentioned:
             self._add_group((word,), depth)
 
     def _add_group(self, words: tuple[Word, ...], depth: int) -> None:
-        self.groups.append(words)
-        for word in words:
-            self._add_word(word)
-        for place, word in enumerate(words):
-            if isinstance(word, str) and _is_shell(word, words[place - 1] if place else "command"):
-                self._add_shell(words[place + 1 :], depth)
-                break
+        self._groups.add(words)
+        shells: list[int] = []
+        for word in set(words):
+            if isinstance(word, str):
+                self._add_word(word)
+                if _name_of(word).rstrip("0123456789.-") in _SHELLS:
+                    shells.append(words.index(word))
+            elif word is None:
+                raise _Unreadable
+            else:
+                self._globs.add(_pattern_of(word))
+        start = 1 if words[:1] in (("builtin",), ("command",)) else 0
+        if words[start : start + 1] and words[start] in _EVALUATE:
+            shells.append(start)
+        if shells:
+            self._add_shell(words[min(shells) + 1 :], depth)
 
-    def _add_word(self, word: Word) -> None:
-        if word is None:
-            raise _Unreadable
-        if isinstance(word, Glob):
-            self._globs.append(_pattern_of(word))
-            return
+    def _add_word(self, word: str) -> None:
+        self._add_name(word)
+        if not _PIECE.fullmatch(word):
+            self._length += len(word)
+            if self._length > MAX_TEXT:
+                raise _Unreadable
+            inside = _split(word)
+            self._inside |= inside
+            for piece in set().union(*inside):
+                self._add_name(piece)
+
+    def _add_name(self, word: str) -> None:
         self._names.add(_name_of(word))
         if word.startswith("-"):
-            self._options.append(word)
-        for pieces in self._split(word):
-            self.groups.append(pieces)
-            for piece in pieces:
-                self._names.add(_name_of(piece))
-                if piece.startswith("-"):
-                    self._options.append(piece)
-
-    def _split(self, word: str) -> Iterator[tuple[str, ...]]:
-        if _PIECE.fullmatch(word):
-            return
-        self._nested += len(word)
-        if self._nested > MAX_TEXT:
-            raise _Unreadable
-        yield from _split(word)
+            self._options.add(word)
 
     def _add_shell(self, words: Sequence[Word], depth: int) -> None:
         """The words behind the name of a shell: its text must be readable, and it must not read its input."""
@@ -269,12 +275,6 @@ def _split(word: str) -> set[tuple[str, ...]]:
     return {tuple(_PIECE.findall(text)) for text in (word, _ESCAPE.sub(" ", word), _QUOTING.sub("", word))}
 
 
-def _is_shell(word: str, before: Word) -> bool:
-    if word in _EVALUATE:
-        return before in ("builtin", "command")
-    return _name_of(word).rstrip("0123456789.-") in _SHELLS
-
-
 def _name_of(program: str) -> str:
     """The last name of a path: ``/bin/rm`` is ``rm``."""
     return program.rpartition("/")[2]
@@ -285,9 +285,10 @@ def _pattern_of(glob: Glob) -> str:
     return _name_of(_BRACKETS.sub("*", "*".join(glob.parts)))
 
 
-def _mentions(group: Sequence[Word], words: Sequence[Word]) -> bool:
+def _mentions(group: Sequence[Word], words: Sequence[Word], *, may_go_on: bool = True) -> bool:
     """Whether words that follow each other are what a rule names: its program by any path, and then its further words, with
-    options and their values between them. An option among the rule's words may stand anywhere behind.
+    options and their values between them. An option among the rule's words may stand anywhere behind. With ``may_go_on``, a
+    program that stands last behind another one gets words that are not here (``xargs git``).
 
     >>> rule = ["git", "push"]
     >>> _mentions(["/usr/bin/git", "-C", "x", "push"], rule), _mentions(["git", "stash", "push"], rule)
@@ -307,8 +308,7 @@ def _mentions(group: Sequence[Word], words: Sequence[Word]) -> bool:
             return True
     if len(group) > _MAX_COMPARED_WORDS:
         return True
-    # `xargs git` adds words that are not here.
-    return last > 0 and all(isinstance(word, str) and word.startswith("-") for word in group[last + 1 :])
+    return may_go_on and last > 0 and all(isinstance(word, str) and word.startswith("-") for word in group[last + 1 :])
 
 
 def _names(word: Word, program: str, place: int) -> bool:
@@ -338,7 +338,7 @@ def _step(states: set[tuple[int, bool]], word: Word, words: Sequence[Word]) -> s
         wanted = words[found]
         if _fits(wanted, word) or wanted in _pieces(word):
             following.add((found + 1, False))
-        if is_option or may_be_value or (isinstance(wanted, str) and wanted.startswith("-")):
+        if is_option or may_be_value or (wanted.parts[0] if isinstance(wanted, Glob) else str(wanted)).startswith("-"):
             following.add((found, is_option))
     return following
 
