@@ -22,7 +22,7 @@ def blocks(language: str) -> list[str]:
 
 def test_the_program_runs_with_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    [policy, _, _], [program] = blocks("toml"), blocks("python")
+    [policy, *_], [program] = blocks("toml"), blocks("python")
     (tmp_path / "policy.toml").write_text(policy)
     exec(compile(program, "docs/policies.md", "exec"), {"__name__": "policies"})
 
@@ -40,11 +40,12 @@ def test_the_second_file_allows_the_tool_that_it_names(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_commands_print_what_the_page_shows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "desk").mkdir()
-    policy, _, wrong = blocks("toml")
+    policy, _, narrow, wrong = blocks("toml")
+    (tmp_path / "narrow.toml").write_text(narrow)
     (tmp_path / "policy.toml").write_text(policy)
     (tmp_path / "wrong.toml").write_text(wrong)
     sessions = [part for block in blocks("console") for part in block.split("$ ")[1:]]
-    assert len(sessions) == 3
+    assert len(sessions) == 4
     for session in sessions:
         command, _, shown = session.partition("\n")
         ended = run_main(tmp_path, shlex.split(command)[1:], capsys)

@@ -139,9 +139,7 @@ def _as_data(verdict: Verdict) -> dict[str, Any]:
 def _print_verdict(verdict: Verdict) -> None:
     print_styled(Styled(verdict.decision, DECISION_STYLES[verdict.decision]), f": {verdict.because}")
     if verdict.exact_rule is not None:
-        print_line(
-            f"  the rule for exactly this command has: command = {json.dumps(verdict.exact_rule, ensure_ascii=False)}"
-        )
+        print_line(f"  to allow exactly this: command = {json.dumps(verdict.exact_rule, ensure_ascii=False)}")
     if len(verdict.considered) == 1 and verdict.considered[0].place:
         print_line(f"  at {verdict.considered[0].place}; no rule of the policy is about this tool")
         return

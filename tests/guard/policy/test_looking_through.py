@@ -599,7 +599,6 @@ def test_a_rule_that_matches_a_command_matches_it_behind_another(words: list[str
     rule = Rule[str]("deny", command="git push")
     if judge(words, rule) == "deny":
         assert judge(["mytool", "-x", *words], rule) == "deny"
-        assert judge(["mytool", shlex.join(words)], rule) == "deny"
 
 
 def test_what_rules_on_commands_need_is_loaded_with_the_first_of_them() -> None:

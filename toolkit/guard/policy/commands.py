@@ -301,7 +301,7 @@ def _mentions(group: Sequence[Word], words: Sequence[Word], *, may_go_on: bool =
         states = _step(states, word, words)
         if _names(word, program, place):
             states.add((1, False))
-            last = place
+            last = place if isinstance(word, str) and _name_of(word) == program else last
         elif len(words) > 1 and isinstance(word, str) and _name_of(word) == f"{program}-{words[1]}":
             states.add((2, False))  # `git-push` is `git push`
         if any(found >= len(words) for found, _ in states):
