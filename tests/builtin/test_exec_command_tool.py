@@ -289,7 +289,7 @@ def test_97_without_a_sandbox_nobody_asked_for_it_is_refused_with_the_reason(
 
 
 def test_rules_on_commands_compare_word_by_word(tmp_path: Path) -> None:
-    policy = SecurityPolicy(default="deny", rules=[Rule("allow", command="echo ok"), Rule("deny", command="rm")])
+    policy = SecurityPolicy(default="deny", rules=[Rule("allow", command="echo ok *"), Rule("deny", command="rm")])
     with offline(tmp_path, policy) as toolkit:
         assert toolkit.tools.exec_command(command=["echo", "ok", ";", "touch", "pwned"]).stdout == "ok ; touch pwned\n"
         for command in (

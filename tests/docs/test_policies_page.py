@@ -50,7 +50,7 @@ def test_the_commands_print_what_the_page_shows(tmp_path: Path, capsys: pytest.C
         if name.endswith(".toml"):
             (tmp_path / name).write_text(text)
     sessions = [part for block in blocks("console") for part in block.split("$ ")[1:]]
-    assert len(sessions) == 4
+    assert len(sessions) == 5
     for session in sessions:
         command, _, shown = session.partition("\n")
         ended = run_main(tmp_path, shlex.split(command)[1:], capsys)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
@@ -50,7 +51,7 @@ A policy file (TOML):
 \b
   [[rules]]
   decision = "deny"             # deny is final, then ask, then allow
-  path = "secrets/**"           # or command = "git log", host = "*.example.org"
+  path = "secrets/**"           # or command = "git log *", host = "*.example.org"
   justification = "keys stay here"
 """
 
@@ -182,17 +183,21 @@ def _as_data(verdict: Verdict) -> dict[str, Any]:
         for one in verdict.considered
     ]
     place = next((one.place for one in verdict.considered if one.outcome == "decides"), None)
+    exact = {} if verdict.exact_rule is None else {"exact_rule": verdict.exact_rule}
     return {
         "decision": verdict.decision,
         "because": verdict.because,
         "place": place,
         "considered": considered,
         "unbound": verdict.unbound,
+        **exact,
     }
 
 
 def _print_verdict(verdict: Verdict) -> None:
     print_styled(Styled(verdict.decision, DECISION_STYLES[verdict.decision]), f": {verdict.because}")
+    if verdict.exact_rule is not None:
+        print_line(f"  to allow exactly this: command = {json.dumps(verdict.exact_rule, ensure_ascii=False)}")
     if len(verdict.considered) == 1 and verdict.considered[0].place:
         print_line(f"  at {verdict.considered[0].place}; no rule of the policy is about this tool")
         _print_unbound(verdict.unbound)

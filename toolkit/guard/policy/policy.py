@@ -7,7 +7,7 @@ matches it; allow rules must cover *everything* that it touches.
 Paths are judged by where they really lead, before the call; the sandbox holds the call to that while it runs.
 
 How it is built: ``rule.py`` is one rule, ``policy_file.py`` reads a file of them, and ``touched.py`` compares them with what
-a call touches. ``commands.py`` reads commands, with the tables in ``command_options.py``.
+a call touches. ``commands.py`` compares commands, and ``shell_text.py`` reads them.
 """
 
 from __future__ import annotations
@@ -66,6 +66,9 @@ class Verdict:
     """What the policy looked at, in the order in which it counts; only ``explain`` fills it."""
     unbound: tuple[str, ...] = field(default=(), repr=False, compare=False)
     """Rules that cannot keep the tool from what they are about, with the way out; only ``explain`` fills it."""
+    exact_rule: str | None = field(default=None, repr=False, compare=False)
+    """The ``command`` of the rule that would allow just what an allow rule with the same program does not cover. It holds
+    arguments, so errors and the audit log leave it out."""
 
 
 Door: TypeAlias = Literal["file tools", "fetches", "commands", "programs", "local servers", "remote servers"]
@@ -214,8 +217,10 @@ class SecurityPolicy(Generic[NameT]):
         covering = rules.any_allowing or touched.covered_by(allowing)
         if covering is not None:
             return _verdict(covering)
-        fallback, reason = self._fallback(name), touched.why_uncovered(allowing)
-        return Verdict(fallback.decision, f"{fallback.because} ({reason})") if reason else fallback
+        fallback, (reason, exact) = self._fallback(name), touched.why_uncovered(allowing)
+        if not reason:
+            return fallback
+        return Verdict(fallback.decision, f"{fallback.because} ({reason})", exact_rule=exact)
 
     def _rules_of(self, name: str, permissions: tuple[Permission, ...]) -> ToolRules:
         """The rules that cover a tool, sorted at the first call of it."""

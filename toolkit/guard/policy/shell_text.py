@@ -1,0 +1,316 @@
+"""Reads shell text: which commands it runs, as plain data.
+
+Promise: ``read_shell`` returns commands only for text that bash, dash and zsh read in exactly this way. The text is words,
+quoted or not, joined by ``&&``, ``||``, ``|``, ``;`` and line breaks, with assignments, redirections and comments. A word
+that the shell computes is returned as such: a ``Glob``, or None for variables, ``$(…)``, backticks and ``~``. The commands
+inside ``$(…)`` and backticks are returned, too. For everything else (compound commands, functions, ``&``, here-documents,
+``$'…'``, ``${x…}``, arithmetic, ``{a,b}``, control characters, other alphabets outside quotes) it returns None. Time is
+linear in the length of the text.
+
+Limit: what a program does with its arguments is not judged, and neither is what a variable or a file holds.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+MAX_TEXT: Final = 128 * 1024 - 1  # the process guard refuses a longer argument
+_MAX_DEPTH: Final = 8
+
+_NEVER: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+_VARIABLE: Final = r"\$(?:[A-Za-z_][A-Za-z0-9_]*|[0-9?$#!*@-]|\{[A-Za-z_][A-Za-z0-9_]*\})"
+_TOKEN: Final = re.compile(
+    r"(?P<blank>[ \t]+(?:\\\n[ \t]*)*)"
+    r"|(?P<join>\n|&&|\|\||\|(?![&|])|;(?![;&|]))"
+    r"|(?P<redirect>&>>|&>|>>|>\||>&|<&|>(?!\()|<(?![<>(]))"
+    r"|(?P<bare>[A-Za-z0-9_./:@%+,=^!~{}\[\]*?#-]+)"
+    r"|\\(?P<escaped>[ -~])"
+    r"|'(?P<single>[^']*)'"
+    rf"|(?P<variable>{_VARIABLE})"
+    r"|(?P<open>\$\((?!\()|[`\"])"
+    r"|(?P<close>\))",
+    re.ASCII,
+)
+_IN_DOUBLE: Final = re.compile(
+    rf"(?P<text>[^\"$`\\]+|\\[^$`\"\\\n]|\$(?=[\" |)/.,]))|\\(?P<escaped>[$`\"\\])|(?P<variable>{_VARIABLE})"
+    r"|(?P<open>\$\((?!\()|`)"
+)
+_IN_BACKTICKS: Final = re.compile(r"`([^`\\]*)`")
+_ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=", re.ASCII)
+_PROGRAM: Final = re.compile(r"\[|[A-Za-z0-9_./:@+,-]+", re.ASCII)  # `%1` is a job
+_TILDE: Final = re.compile(r"(?<![A-Za-z0-9_^}.])~", re.ASCII)
+_LITERAL_BRACES: Final = re.compile(r"\{[A-Za-z0-9_-]*\}", re.ASCII)
+_GLOB: Final = re.compile(r"[*?]|\[(?!$)|(?<!^)\[")
+_ODD_START: Final = re.compile(r"=[^=]")  # zsh puts the path of a program for `=program`
+_QUOTED: Final = "\0"  # stands for what is quoted, where only the rest is looked at
+KEYWORDS: Final = frozenset(
+    {
+        "case", "coproc", "do", "done", "elif", "else", "end", "esac", "fi", "for", "foreach", "function", "if", "in",
+        "repeat", "select", "then", "time", "until", "while",
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Glob:
+    """An unquoted word with ``*``, ``?`` or ``[``: in a command it stands for the names of files, in a rule for any word
+    that fits it."""
+
+    source: str
+    parts: tuple[str, ...]
+    """The text between its stars."""
+
+    def fits(self, word: str) -> bool:
+        """Whether the word is these parts with any text for each star; ``?`` and ``[`` are themselves.
+
+        >>> Glob("a*c", ("a", "c")).fits("abc"), Glob("a*c", ("a", "c")).fits("ab")
+        (True, False)
+        """
+        first, *middle, last = self.parts if len(self.parts) > 1 else (*self.parts, "")
+        if len(self.parts) == 1:
+            return word == first
+        if len(word) < len(first) + len(last) or not (word.startswith(first) and word.endswith(last)):
+            return False
+        place = len(first)
+        for part in middle:
+            found = word.find(part, place, len(word) - len(last))
+            if found < 0:
+                return False
+            place = found + len(part)
+        return True
+
+
+Word: TypeAlias = "str | Glob | None"
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One simple command."""
+
+    words: tuple[Word, ...]
+    """The program and its arguments; empty if there are only assignments or redirections."""
+    assigned: tuple[Word, ...] = ()
+    """``NAME=value`` before the program."""
+    redirects: tuple[tuple[str, Word], ...] = ()
+    """What leads to or from a file other than ``/dev/null``: ``(">", "build.log")``."""
+
+
+def read_shell(text: str) -> tuple[Command, ...] | None:
+    """The commands that a text runs, in the order in which they end; None if the text cannot be read.
+
+    >>> [command.words for command in read_shell("pytest -q 2>&1 | tail -5")]
+    [('pytest', '-q'), ('tail', '-5')]
+    >>> [command.words for command in read_shell("git diff $(git merge-base main HEAD)")]
+    [('git', 'merge-base', 'main', 'HEAD'), ('git', 'diff', None)]
+    >>> read_shell("ls &") is None
+    True
+    """
+    if len(text) > MAX_TEXT or _NEVER.search(text):
+        return None
+    reader = _Reader(text)
+    try:
+        reader.read_commands(0)
+    except _Unreadable:
+        return None
+    return tuple(reader.found)
+
+
+class _Unreadable(Exception):
+    """Something is not certain to be read alike by every shell."""
+
+
+class _Building:
+    """A command of which only a part has been read."""
+
+    def __init__(self) -> None:
+        self.words: list[Word] = []
+        self.assigned: list[Word] = []
+        self.redirects: list[tuple[str, Word]] = []
+        self.is_empty = True
+
+    def add_word(self, word: Word, bare: str) -> None:
+        """``bare`` is the word as it is written, without what is quoted."""
+        self.is_empty = False
+        if self.words:
+            self.words.append(word)
+        elif _ASSIGNMENT.match(bare):
+            self.assigned.append(word)
+        elif word is None or (_PROGRAM.fullmatch(bare) and bare not in KEYWORDS):
+            self.words.append(word)
+        else:
+            raise _Unreadable
+
+    def add_redirect(self, operator: str, target: Word) -> None:
+        self.is_empty = False
+        if not operator.endswith("&"):
+            if target != "/dev/null":
+                self.redirects.append((operator, target))
+        elif not isinstance(target, str) or not re.fullmatch(r"[0-9-]", target, re.ASCII):
+            raise _Unreadable
+
+
+class _Reader:
+    """Goes through a text once, from left to right."""
+
+    def __init__(self, text: str) -> None:
+        self.found: list[Command] = []
+        self._text = text
+        self._place = 0
+
+    def read_commands(self, depth: int) -> None:
+        """The commands up to the end of the text, or up to the ``)`` that ends a substitution."""
+        if depth > _MAX_DEPTH:
+            raise _Unreadable
+        command, join, count = _Building(), "", len(self.found)
+        while self._place < len(self._text):
+            token = self._next()
+            kind = token.lastgroup
+            if kind == "close":
+                if depth == 0:
+                    raise _Unreadable
+                break
+            if kind == "blank":
+                self._place = token.end()
+            elif kind == "join":
+                self._place = token.end()
+                if not command.is_empty:
+                    self._finish(command)
+                    command, join = _Building(), token[0]
+                elif token[0] != "\n":
+                    raise _Unreadable
+            elif kind == "redirect":
+                self._read_redirect(command, "", depth)
+            elif self._text[self._place] == "#":
+                end = self._text.find("\n", self._place)
+                self._place = len(self._text) if end < 0 else end
+            else:
+                self._read_argument(command, depth)
+        if not command.is_empty:
+            self._finish(command)
+        elif join not in (";", "\n") or count == len(self.found):
+            raise _Unreadable
+
+    def _next(self) -> re.Match[str]:
+        token = _TOKEN.match(self._text, self._place)
+        if token is None:
+            raise _Unreadable
+        return token
+
+    def _finish(self, command: _Building) -> None:
+        self.found.append(Command(tuple(command.words), tuple(command.assigned), tuple(command.redirects)))
+
+    def _read_argument(self, command: _Building, depth: int) -> None:
+        word, bare = self._read_word(depth)
+        if self._text[self._place : self._place + 1] in ("<", ">") and bare[-1] in "0123456789}":
+            # `2>x` and `{name}>x` choose a descriptor; not every shell reads `10>x` like this.
+            if len(bare) == 1:
+                self._read_redirect(command, bare, depth)
+                return
+            if bare.isdecimal() or bare[-1] == "}":
+                raise _Unreadable
+        command.add_word(word, bare)
+
+    def _read_redirect(self, command: _Building, descriptor: str, depth: int) -> None:
+        operator = self._next()
+        if operator.lastgroup != "redirect":
+            raise _Unreadable
+        self._place = operator.end()
+        blank = _TOKEN.match(self._text, self._place)
+        if blank is not None and blank.lastgroup == "blank":
+            self._place = blank.end()
+        if self._text[self._place : self._place + 1] == "#":
+            raise _Unreadable
+        target, bare = self._read_word(depth)
+        if _ASSIGNMENT.match(bare):  # a mistake to bash
+            raise _Unreadable
+        if self._text[self._place : self._place + 1] in ("<", ">") and bare[-1] in "0123456789}":
+            raise _Unreadable
+        command.add_redirect(descriptor + operator[0], target)
+
+    def _read_word(self, depth: int) -> tuple[Word, str]:
+        """The word at this place, and its unquoted text."""
+        start, bare, is_computed = self._place, "", False
+        value: list[str] = []
+        stars: list[int] = []  # places in `value` of pieces in which a star is special
+        while self._place < len(self._text):
+            token = self._next()
+            kind = token.lastgroup
+            if kind == "bare":
+                stars.append(len(value))
+                value.append(token[0])
+                bare += token[0]
+            elif kind in ("escaped", "single"):
+                value.append(token[kind])
+                bare += _QUOTED
+            elif kind == "variable":
+                is_computed = True
+                bare += _QUOTED
+            elif kind == "open":
+                bare += _QUOTED
+                if token[0] == '"':
+                    is_computed |= self._read_double(value, depth)
+                else:
+                    is_computed = True
+                    self._read_substitution(token[0], depth, quoted=False)
+                continue
+            else:
+                break
+            self._place = token.end()
+        if not bare:
+            raise _Unreadable
+        unbraced = _LITERAL_BRACES.sub("", bare)
+        if "{" in unbraced or "}" in unbraced or _ODD_START.match(bare):
+            raise _Unreadable
+        if is_computed or _TILDE.search(bare):
+            return None, bare
+        if _GLOB.search(bare):
+            return Glob(self._text[start : self._place], _split_at_stars(value, stars)), bare
+        return "".join(value), bare
+
+    def _read_double(self, value: list[str], depth: int) -> bool:
+        """Text in double quotes; whether a part of it is computed."""
+        self._place += 1
+        is_computed = False
+        while self._text[self._place : self._place + 1] != '"':
+            piece = _IN_DOUBLE.match(self._text, self._place)
+            if piece is None:
+                raise _Unreadable
+            if piece.lastgroup == "open":
+                is_computed = True
+                self._read_substitution(piece[0], depth, quoted=True)
+                continue
+            is_computed |= piece.lastgroup == "variable"
+            value.append(piece["text"] or piece["escaped"] or "")
+            self._place = piece.end()
+        self._place += 1
+        return is_computed
+
+    def _read_substitution(self, opening: str, depth: int, *, quoted: bool) -> None:
+        if opening == "`":
+            inside = _IN_BACKTICKS.match(self._text, self._place)
+            if inside is None or (quoted and '"' in inside[1]):
+                raise _Unreadable
+            reader = _Reader(inside[1])
+            reader.read_commands(depth + 1)
+            if reader._place != len(inside[1]):  # a ")" that nothing has opened
+                raise _Unreadable
+            self.found += reader.found
+            self._place = inside.end()
+            return
+        self._place += len(opening)
+        self.read_commands(depth + 1)
+        if self._text[self._place : self._place + 1] != ")":
+            raise _Unreadable
+        self._place += 1
+
+
+def _split_at_stars(value: list[str], stars: list[int]) -> tuple[str, ...]:
+    special = set(stars)
+    parts = [""]
+    for place, piece in enumerate(value):
+        first, *others = piece.split("*") if place in special else [piece]
+        parts[-1] += first
+        parts += others
+    return tuple(parts)
