@@ -13,6 +13,7 @@ from toolkit.guard.files.protect import Root
 from toolkit.guard.files.sandbox_fs import HoldLock, SandboxFS
 from toolkit.guard.forks import start_again_in_child
 from toolkit.guard.trusted_code import open_package, trusted_code
+from toolkit.guard.user_state import identify_folder
 
 if TYPE_CHECKING:
     from toolkit.guard.git import GitGuard
@@ -88,6 +89,11 @@ class Guards:
         )
         if writable and context.state.existing("journal") is not None:
             self._recover()
+
+    def identify_workspace(self) -> tuple[str, str]:
+        """The real path of the workspace, and what distinguishes it from another folder in its place."""
+        root = self._roots.workspace
+        return root.real, identify_folder(root.number)
 
     def start_again_in_child(self) -> None:
         """Another thread may be making a guard while this process is forked."""

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from toolkit.errors import SetupError
 from toolkit.guard.user_state import CONFIRMED_IMPORTS as CONFIRMED_IMPORTS
+from toolkit.guard.user_state import REMEMBERED_APPROVALS as REMEMBERED_APPROVALS
 from toolkit.guard.user_state import TOKEN_RECORDS as TOKEN_RECORDS
 from toolkit.guard.user_state import token_records, user_state_directory
 

@@ -114,7 +114,9 @@ class Runner(View, Closeable):
         answered = self._options.answered
         if answered is not None:
             return self._take_answer(call, answered)
-        return None if call.request is None else self._ask(call, call.request, signal)
+        if call.request is None or call.remembered is not None:
+            return call.remembered
+        return self._ask(call, call.request, signal)
 
     def _ask(self, call: PreparedCall, request: ApprovalRequest, signal: CallSignal) -> Answer:
         """Asks the approver; in another thread if the call can end before it answers. Waits for an async one."""

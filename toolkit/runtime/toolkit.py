@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self, TypeVar, cast
 
 from pydantic import BaseModel
@@ -46,7 +46,15 @@ if TYPE_CHECKING:
     from toolkit.guard.permission import Permission
     from toolkit.guard.policy.policy import SecurityPolicy, Verdict
     from toolkit.guard.policy.preview import Preview
-    from toolkit.runtime.approvals import Answer, ApprovalRequest, GivenAnswer, Reply, Respond, SuspendedCall
+    from toolkit.runtime.approvals import (
+        Answer,
+        ApprovalRequest,
+        GivenAnswer,
+        Remembered,
+        Reply,
+        Respond,
+        SuspendedCall,
+    )
     from toolkit.runtime.arguments import Reader, Repair
     from toolkit.runtime.audit.log import AuditLog, Record
     from toolkit.runtime.context import Profile
@@ -56,6 +64,7 @@ if TYPE_CHECKING:
     from toolkit.runtime.packs import HandlerParts, Handlers
     from toolkit.runtime.programs.host import ProgramOrigin
     from toolkit.runtime.progress import OnProgress
+    from toolkit.runtime.remembered import ApprovalMemory, Bound, RememberedApproval, Scope
     from toolkit.runtime.signals import CancelSignal
     from toolkit.runtime.stores.approvals import ApprovalStore
     from toolkit.runtime.stores.outputs import OutputCache
@@ -82,6 +91,10 @@ class PreparedCall:
     """What was repaired in the arguments."""
     request: ApprovalRequest | None = None
     """What must be approved before the call runs."""
+    bound: Bound | None = None
+    """What that approval covers if it is remembered."""
+    remembered: Remembered | None = None
+    """The answer, if it was given before."""
     places: tuple[LocatedPath, ...] | None = None
     """Where the paths lead that the request shows."""
     record: Record | TracedRecord | None = None
@@ -303,12 +316,17 @@ class Core:
             return
         if verdict.decision == "deny" or self.context.approver is None:
             raise path.not_allowed(tool.name, verdict)
-        try:
-            preview = preview.with_diff()
-        except BaseException as error:
-            path.reraise(error, tool.name)
-        from toolkit.runtime.approvals import request_approval
+        from toolkit.runtime.approvals import Remembered, request_approval
 
+        call.bound = bound = self._bind(tool, args, preview, places)
+        known = self._memory.find(bound)
+        if known is not None:
+            call.verdict, call.remembered = as_remembered(verdict, known), Remembered(approval=known)
+        else:
+            try:
+                preview = preview.with_diff()
+            except BaseException as error:
+                path.reraise(error, tool.name)
         call.places = places
         call.arguments = args.model_copy(deep=True)  # the caller may still hold what is nested in them
         call.request = request_approval(
@@ -321,7 +339,32 @@ class Core:
             call_id=call_id,
             session_id=self.context.session_id,
             annotations=self.catalog.annotations(tool.name),
+            bound=bound,
         )
+
+    def _bind(self, tool: Tool, args: BaseModel, preview: Preview, places: tuple[LocatedPath, ...] | None) -> Bound:
+        """What an approval of this call would cover if it were remembered."""
+        from toolkit.runtime.remembered import bind
+
+        return bind(tool, args, preview, places, self.guards.fs, self._memory.workspace)
+
+    @cached_property
+    def _memory(self) -> ApprovalMemory:
+        from toolkit.runtime.remembered import ApprovalMemory
+
+        context = self.context
+        roots = (context.workspace, *context.read_roots, *context.write_roots)
+        return ApprovalMemory(context.remembered, self.guards.identify_workspace(), roots)
+
+    def remember(self, call: PreparedCall, scope: Scope) -> None:
+        """Remembers an approval that was just given, unless the request said that it cannot be; raises if that fails."""
+        from toolkit.runtime.approvals import check_unchanged
+
+        assert call.request is not None and call.bound is not None
+        if call.bound.words:
+            check_unchanged(call.request, call.tool.preview_fs)
+            context = self.context
+            self._memory.keep(call.tool.name, call.bound, scope, agent=context.agent, session=context.session_id)
 
     def _judge(self, tool: Tool, preview: Preview, places: tuple[LocatedPath, ...] | None) -> Verdict:
         verdict = tool.by_name or self.policy._judge(tool.name, tool.info.required, preview, places)
@@ -364,9 +407,14 @@ class Core:
         preview = preview_call(tool, args, ToolContext()._open(before_approval(tool), self))
         places = locate_paths(tool.preview_fs, preview)
         verdict = self._judge(tool, preview, places)
-        from toolkit.guard.policy.touched import list_considered
+        from toolkit.guard.policy.touched import list_considered, list_remembered
 
         considered = list_considered(self.policy, verdict, tool.name, tool.info.required, preview, places)
+        if verdict.decision == "ask":
+            known = self._memory.find(self._bind(tool, args, preview, places))
+            if known is not None:
+                verdict = as_remembered(verdict, known)
+                considered = list_remembered(verdict, considered)
         return replace(verdict, considered=considered)
 
     def _first_use(self, name: str) -> Tool:
@@ -537,6 +585,11 @@ class Core:
     def _cannot_write(self, info: ToolInfo) -> bool:
         """Whether a tool must write in a context that is read-only."""
         return self.context.mode == "read-only" and "write" in info.required
+
+
+def as_remembered(verdict: Verdict, approval: RememberedApproval) -> Verdict:
+    """The verdict on a call about which the policy asks, and which was approved before."""
+    return replace(verdict, decision="allow", because=f"{approval.because}; {verdict.because}")
 
 
 def _load_tool(context: ToolkitContext[Any], loop: LoopThread | None, tool: CodeTool) -> FunctionTool[..., Any]:
@@ -848,7 +901,9 @@ class View:
 
         if call.request is None:
             raise not_asked(call.tool.name)
-        return take_answer(call.request, call.tool.preview_fs, given, self._core.approvals())
+        answer = take_answer(call.request, call.tool.preview_fs, given, self._core.approvals())
+        self._remember(answer, call)
+        return answer
 
     def _read_reply(self, reply: Reply, request: ApprovalRequest, call: PreparedCall) -> Answer:
         """The answer of an approver; ends the call if there is none yet."""
@@ -856,7 +911,14 @@ class View:
 
         if isinstance(reply, Suspend):
             raise suspend(request, reply, self._core.approvals(), call.tool.preview_fs)
+        self._remember(reply, call)
         return reply
+
+    def _remember(self, answer: Answer, call: PreparedCall) -> None:
+        from toolkit.runtime.approvals import Approve
+
+        if isinstance(answer, Approve) and answer.remember is not None:
+            self._core.remember(call, answer.remember)
 
     def _may_block(self, call: ToolCall) -> bool:
         """Whether a call may wait for something: its tool does not declare otherwise, or more than the handler runs."""

@@ -9,6 +9,7 @@ Limit: what a command can really do is decided by the process sandbox.
 from __future__ import annotations
 
 import re
+import shlex
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -1075,6 +1076,17 @@ def read_rule(command: str, decision: Literal["allow", "ask", "deny"]) -> tuple[
     if reason is not None:
         raise PolicyError(f"no rule can allow {plain[0][0]!r}: {reason}; use 'ask', or name the program that it runs")
     return plain[0]
+
+
+def write_rule(words: Sequence[str]) -> str | None:
+    """The text of ``command`` in a rule about these words; None if a rule cannot be written for them.
+
+    >>> write_rule(["git", "commit", "-m", "two words"])
+    "git commit -m 'two words'"
+    """
+    text = shlex.join(words)
+    # A star may stand for other words, and a word that cannot be quoted plainly is not the same word in a rule.
+    return text if "*" not in text and plain_commands(text) == [tuple(words)] else None
 
 
 @dataclass(frozen=True, slots=True)

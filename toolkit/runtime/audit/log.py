@@ -364,6 +364,9 @@ class Record:
         self._verdict = {"decision": verdict.decision, "rule": verdict.because}
         if answer is not None:
             self._verdict["answer"] = type(answer).__name__.lower()
+            scope = getattr(answer, "remember", None)
+            if scope is not None:
+                self._verdict["remember"] = scope
         if tier is not None:
             self._verdict["sandbox"] = tier
 
