@@ -1,7 +1,8 @@
-"""``toolkit policy``: check a policy file, and show what it decides."""
+"""``toolkit policy``: check a policy file, show what it decides, and list the approvals that are remembered."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
@@ -150,3 +151,58 @@ def _print_verdict(verdict: Verdict) -> None:
         for one in verdict.considered
     )
     print_table(("", "", "", ""), rows, indent=2)
+
+
+@policy_app.command(
+    cls=CliCommand,
+    epilog=examples("toolkit policy remembered", "toolkit policy remembered --workspace app --revoke 1f3a09c2"),
+)
+def remembered(
+    workspace: Workspace = Path(),
+    revoke: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ID", help="Forget this one; `all` forgets all. Repeat for others.", show_default=False),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the approvals that are always remembered in a workspace, or revoke some.
+
+    Each line says what it is called, when and by which agent it was asked for, and what it covers. A toolkit that runs
+    notices at its next call. What is remembered for a session ends with it, and is not listed.
+    """
+    from toolkit.guard.user_state import identify_folder
+    from toolkit.runtime.remembered import RememberedApprovals
+
+    with report_errors(as_json, spec_mistakes=2):
+        try:
+            place = str(workspace.resolve(strict=True)), identify_folder(str(workspace))
+        except OSError as error:
+            raise SetupError(f"the workspace {str(workspace)!r} cannot be opened: {error.strerror}") from None
+        kept = RememberedApprovals(place, [place[0]])
+        found = kept.read()
+        if revoke:
+            _refuse_unknown_ids(revoke, [one.id for one in found], workspace)
+            found = kept.revoke(None if _ALL in revoke else revoke)
+    if as_json:
+        rows = [{key: value for key, value in asdict(one).items() if key not in ("key", "scope")} for one in found]
+        print_json({"workspace": place[0], "revoked" if revoke else "approvals": rows})
+        return
+    if found:
+        cells = [(one.id, one.time[:19].replace("T", " "), one.agent, one.covers) for one in found]
+        print_table(("id", "time", "agent", "covers"), cells)
+    if revoke:
+        print_line(f"{count(len(found), 'approval')} revoked; you are asked again")
+    elif not found:
+        print_line(f"no approvals are remembered in {place[0]}")
+
+
+_ALL = "all"
+
+
+def _refuse_unknown_ids(given: list[str], known: list[str], workspace: Path) -> None:
+    unknown = next((id for id in given if id != _ALL and id not in known), None)
+    if unknown is not None:
+        raise SetupError(
+            f"no approval that is remembered in {str(workspace)!r} has the id {unknown!r}; run `toolkit policy remembered`"
+            " for the ids"
+        )

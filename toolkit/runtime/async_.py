@@ -218,7 +218,7 @@ class AsyncRunner(View):
             path.note_missing_answer(error)
             raise
         except Exception as error:
-            raise path.not_approved(request, error) from error
+            raise path.not_approved(request, error) from path.cause_of(error)
 
     async def _off_loop(self, work: Callable[[], T]) -> T:
         """The value of work that may block."""

@@ -4,7 +4,7 @@ Promise: a remembered approval answers only a question of the policy, and only f
 call that a rule denies. What it covers is a digest (``Bound.key``) of the tool, the workspace and:
 
 - the real places of all paths that the call names, and whether it writes them;
-- the words of its commands, the real folder where they start, and the variables that they get;
+- the words of its commands, the real folder where they start, the variables that they get, and what the sandbox lets them do;
 - the scheme, host and port of its URL;
 - every argument that is none of these. Two exceptions: a tool that can only use files may have other arguments for the same
   paths, and limits of time and size do not count.
@@ -74,10 +74,11 @@ def bind(
     places: Sequence[LocatedPath] | None,
     files: SandboxFS,
     workspace: tuple[str, str],
+    sandbox: Sequence[str],
 ) -> Bound:
-    """What would be remembered about a call; ``files`` tells where its commands start."""
+    """What would be remembered about a call; ``files`` tells where its commands start, ``sandbox`` what they may do."""
     try:
-        return _bind(tool, args, preview, places, files, workspace)
+        return _bind(tool, args, preview, places, files, workspace, sandbox)
     except _CannotBind as why:
         return Bound("", "", (), str(why))
 
@@ -93,6 +94,7 @@ def _bind(
     places: Sequence[LocatedPath] | None,
     files: SandboxFS,
     workspace: tuple[str, str],
+    sandbox: Sequence[str],
 ) -> Bound:
     runs = preview.argv is not None or preview.shell is not None
     words: list[str] = []
@@ -100,6 +102,7 @@ def _bind(
     found: dict[str, Any] = {
         "tool": [tool.info.module, tool.name],
         "workspace": workspace,
+        "sandbox": sandbox,
         "paths": _bind_paths(tool, preview, places, words, rules),
         "programs": preview.tools,
     }

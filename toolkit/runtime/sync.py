@@ -138,7 +138,7 @@ class Runner(View, Closeable):
             path.note_missing_answer(error)
             raise
         except Exception as error:
-            raise path.not_approved(request, error) from error
+            raise path.not_approved(request, error) from path.cause_of(error)
 
     def _await_in_loop(self, work: Awaitable[T]) -> T:
         return self._submit_to_loop(work)[0].result()

@@ -346,7 +346,9 @@ class Core:
         """What an approval of this call would cover if it were remembered."""
         from toolkit.runtime.remembered import bind
 
-        return bind(tool, args, preview, places, self.guards.fs, self._memory.workspace)
+        context, tier = self.context, self.tier_of(tool)
+        sandbox = () if tier is None else (tier, context.command_network, context.git, context.mode)
+        return bind(tool, args, preview, places, self.guards.fs, self._memory.workspace, sandbox)
 
     @cached_property
     def _memory(self) -> ApprovalMemory:
