@@ -31,7 +31,7 @@ from toolkit import (
     ToolNotAllowed,
 )
 
-ASKS = ("add", "bash", "exec_command", "list", "read_file", "todoread", "webfetch", "write_file")
+ASKS: Any = ("add", "bash", "exec_command", "list", "read_file", "todoread", "webfetch", "write_file")
 POLICY: Any = SecurityPolicy(default="deny", tools=dict.fromkeys(ASKS, "ask"))
 
 
@@ -403,6 +403,14 @@ def test_a_state_directory_inside_a_root_keeps_nothing(
     door.invoke("write_file", {"path": "a.txt", "content": "new"})
     code = toolkit_command(tmp_path, "policy", "remembered", "--workspace", "workspace")
     assert (code.returncode, code.stdout) == (2, "") and "is inside" in code.stderr
+
+
+def test_a_workspace_that_contains_what_is_remembered_is_refused(always: Ask, workspace: Path, tmp_path: Path) -> None:
+    wide = dict[str, Any](state_dir="/nonexistent", approver=Person(Deny()))
+    ToolkitContext(tmp_path, POLICY, **wide)
+    always("add", a=1, b=2)
+    with pytest.raises(SetupError, match=r"the remembered approvals in .* are inside .*, where tools could add some"):
+        ToolkitContext(tmp_path, POLICY, **wide)
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"version": 2}', b'{"version": 1, "approvals": 1}'])

@@ -6,7 +6,7 @@ import os
 import pty
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -72,6 +72,9 @@ class Terminal:
             os.close(self._ours)
 
 
+Start = Callable[..., Terminal]
+
+
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
     folder = tmp_path / "workspace"
@@ -80,7 +83,7 @@ def workspace(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def start(workspace: Path) -> Iterator[object]:
+def start(workspace: Path) -> Iterator[Start]:
     opened: list[Terminal] = []
 
     def open_one(*calls: str) -> Terminal:
@@ -96,7 +99,7 @@ ECHO = 'bash {"command": "echo hi"}'
 ONCE, QUESTION = "y once", "n no: "
 
 
-def test_a_person_approves_once(start: type[Terminal]) -> None:
+def test_a_person_approves_once(start: Start) -> None:
     terminal = start(ECHO, ECHO)
     for _ in range(2):
         shown = terminal.read_until(QUESTION).replace("\r\n", "\n")
@@ -114,7 +117,7 @@ def test_a_person_approves_once(start: type[Terminal]) -> None:
 
 
 @pytest.mark.parametrize(("letter", "asks_another_process"), [("s", True), ("a", False)])
-def test_a_person_lets_it_be_remembered(start: type[Terminal], letter: str, asks_another_process: bool) -> None:
+def test_a_person_lets_it_be_remembered(start: Start, letter: str, asks_another_process: bool) -> None:
     terminal = start(ECHO, ECHO)
     terminal.read_until(QUESTION)
     terminal.type(f"{letter}\n")
@@ -136,14 +139,14 @@ def test_a_person_lets_it_be_remembered(start: type[Terminal], letter: str, asks
         ("\x04", "nobody answered: the input of the terminal has ended"),
     ],
 )
-def test_a_person_says_no(start: type[Terminal], typed: str, message: str) -> None:
+def test_a_person_says_no(start: Start, typed: str, message: str) -> None:
     terminal = start(ECHO)
     terminal.read_until(QUESTION)
     terminal.type(typed)
     assert terminal.line() == f"'bash' was not approved: {message}"
 
 
-def test_anything_else_is_asked_again(start: type[Terminal]) -> None:
+def test_anything_else_is_asked_again(start: Start) -> None:
     terminal = start(ECHO)
     for typed in ("", "sure", "ya", "y please", "always"):
         terminal.read_until(QUESTION)
@@ -154,7 +157,7 @@ def test_anything_else_is_asked_again(start: type[Terminal]) -> None:
     assert terminal.line() == "ok ['hi']"
 
 
-def test_what_cannot_be_remembered_is_not_offered(start: type[Terminal]) -> None:
+def test_what_cannot_be_remembered_is_not_offered(start: Start) -> None:
     terminal = start('bash {"command": "echo $HOME"}')
     shown = terminal.read_until(QUESTION)
     assert "This cannot be remembered: only commands of plain words" in shown
@@ -165,7 +168,7 @@ def test_what_cannot_be_remembered_is_not_offered(start: type[Terminal]) -> None
     assert terminal.line().startswith("ok")
 
 
-def test_what_was_typed_before_the_question_is_no_answer(start: type[Terminal]) -> None:
+def test_what_was_typed_before_the_question_is_no_answer(start: Start) -> None:
     terminal = start(ECHO, "wait")
     terminal.type("go\ny\ny\n")
     terminal.read_until(QUESTION)
@@ -182,7 +185,7 @@ def test_what_was_typed_before_the_question_is_no_answer(start: type[Terminal]) 
         r'done {"message": "x\nApprove? \u001b[2J\u001b]0;title\u0007\rRun done?\u202e"}',
     ],
 )  # fmt: skip
-def test_nothing_that_a_call_brings_acts_on_the_terminal(start: type[Terminal], call: str) -> None:
+def test_nothing_that_a_call_brings_acts_on_the_terminal(start: Start, call: str) -> None:
     terminal = start(call)
     shown = terminal.read_until(QUESTION)
     for hidden in ("\x1b", "\x07", "\u202e"):

@@ -40,6 +40,11 @@ def token_records() -> list[str]:
     return [os.path.join(state, TOKEN_RECORDS) for state in _state_directories()]
 
 
+def remembered_approvals() -> list[str]:
+    """Each place where approvals of this user may be remembered."""
+    return [os.path.join(state, REMEMBERED_APPROVALS) for state in _state_directories()]
+
+
 def _state_directories() -> set[str]:
     """The user's shell may have other variables."""
     return {user_state_directory(), os.path.join(_usual_base(), _NAME)}
