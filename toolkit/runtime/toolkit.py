@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from functools import cached_property, partial
@@ -34,6 +35,7 @@ from toolkit.runtime.touches import (
     judge_writes,
     locate_paths,
     preview_call,
+    record_touched,
     touched_kinds,
 )
 from toolkit.runtime.turns import CallLimits
@@ -300,8 +302,19 @@ class Core:
             call.arguments, places = self._approved_arguments(call, call.request, answer)
             ctx._tool = as_approved(call.tool, places)
         if call.record is not None:
+            if call.tool.always is not None and call.record.notes_touched:
+                self._note_touched(call)
             call.record.start(call.tool, call.arguments, ctx.signal.check)
         return None
+
+    def _note_touched(self, call: PreparedCall) -> None:
+        """Tells the audit log what a call touches about which the policy need not know that."""
+        tool = call.tool
+        if call.record is None or (tool.preview is None and not tool.info.resources):
+            return
+        with suppress(Exception):  # what a handler cannot say before it runs is not known
+            preview = preview_call(tool, call.arguments, ToolContext()._open(before_approval(tool), self))
+            call.record.note_touched(record_touched(tool, preview), call.arguments)
 
     def _authorize(self, call: PreparedCall, call_id: str | None) -> None:
         """Applies the rules on what the call touches, and makes the request that must be approved before it runs."""
@@ -311,6 +324,8 @@ class Core:
         except BaseException as error:
             path.reraise(error, tool.name)
         places = locate_paths(tool.preview_fs, preview)
+        if call.record is not None and call.record.notes_touched:
+            call.record.note_touched(record_touched(tool, preview, places), args)
         call.verdict = verdict = self._judge(tool, preview, places)
         if verdict.decision == "allow":
             return
@@ -391,6 +406,8 @@ class Core:
             preview = preview_call(tool, args, ToolContext()._open(before_approval(tool), self, request.call_id))
             places = locate_paths(tool.preview_fs, preview)
             verdict = self.policy._judge(tool.name, tool.info.required, preview, places)
+            if call.record is not None and call.record.notes_touched:
+                call.record.note_touched(record_touched(tool, preview, places), args)
             if verdict.decision == "deny":
                 raise path.not_allowed(tool.name, verdict)
             return args, places

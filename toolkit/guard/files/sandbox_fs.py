@@ -24,13 +24,14 @@ import hashlib
 import itertools
 import os
 import re
+import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from toolkit.errors import InvalidArguments, SandboxViolation, SetupError, ToolFailed
-from toolkit.guard.files.consent import Consent, Forms, Globs, LocatedPath, fold_all
+from toolkit.guard.files.consent import Consent, Forms, Globs, LocatedPath, fold_all, name_place
 from toolkit.guard.files.handles import (
     CHUNK,
     READ_FILE,
@@ -197,6 +198,32 @@ class SandboxFS(Handle[AccessRules]):
             return self._begin().locate(self.path(text), text, self._resolver, is_written=is_written)
         except (InvalidArguments, SandboxViolation):
             return LocatedPath(text, Forms([fold_all(split_names(text))], []), is_written)
+
+    def name_real(self, text: str) -> str | None:
+        """The real path of what a path leads to, for records; None if it leads nowhere or out of the roots. Does not fail.
+
+        Relative to the workspace, absolute in another root. Directories have a slash at their end.
+
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder, SandboxFS(folder) as fs:
+        ...     written = fs.write_text("src/a.py", "")
+        ...     [fs.name_real(text) for text in ("src/../src/a.py", "src", ".", "new", "../x")]
+        ['src/a.py', 'src/', './', 'new', None]
+        """
+        try:
+            path, rules = self.path(text), self._begin()
+            number = open_beneath(rules.root(path).number, SandboxPath(path.parts).text, HANDLE, self._resolver)
+        except FileNotFoundError:
+            return self.locate(text).name
+        except (OSError, InvalidArguments, SandboxViolation):
+            return None
+        try:
+            real, is_folder = real_names(number), stat.S_ISDIR(os.fstat(number).st_mode)
+        finally:
+            os.close(number)
+        workspace = real_names(rules.workspace.number)
+        below = real[: len(workspace)] == workspace
+        return name_place(real[len(workspace) :] if below else real, below, is_folder)
 
     def read_text(self, path: str, encoding: str = "utf-8", *, max_bytes: int = MAX_WHOLE_FILE) -> str:
         """The text of a file. Line ends stay as they are, so that a text which is written again changes nothing else.
