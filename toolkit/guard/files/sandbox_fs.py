@@ -221,9 +221,11 @@ class SandboxFS(Handle[AccessRules]):
             real, is_folder = real_names(number), stat.S_ISDIR(os.fstat(number).st_mode)
         finally:
             os.close(number)
-        workspace = real_names(rules.workspace.number)
-        below = real[: len(workspace)] == workspace
-        return name_place(real[len(workspace) :] if below else real, below, is_folder)
+        top = rules.workspace.real_names
+        if real[: len(top)] != top:  # another root, or the workspace has moved
+            top = real_names(rules.workspace.number)
+        below = real[: len(top)] == top
+        return name_place(real[len(top) :] if below else real, below, is_folder)
 
     def read_text(self, path: str, encoding: str = "utf-8", *, max_bytes: int = MAX_WHOLE_FILE) -> str:
         """The text of a file. Line ends stay as they are, so that a text which is written again changes nothing else.
