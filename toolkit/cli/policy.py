@@ -63,7 +63,7 @@ policy_app = typer.Typer(
     context_settings=CONTEXT,
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Check a policy file, and show what it decides.",
+    help="Check policy files, show what they decide, and learn them from use.",
     epilog=_FILE,
 )
 
@@ -171,10 +171,10 @@ def remembered(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the approvals that are always remembered in a workspace, or revoke some.
+    """List or revoke remembered approvals.
 
-    Each line says what it is called, when and by which agent it was asked for, and what it covers. A toolkit that runs
-    notices at its next call. What is remembered for a session ends with it, and is not listed.
+    Lists what is always remembered in a workspace: its id, when and for which agent it was approved, and what it covers.
+    Running toolkits notice at their next call that something was revoked. What is remembered for a session ends with it.
     """
     from toolkit.guard.user_state import identify_folder
     from toolkit.runtime.remembered import RememberedApprovals
@@ -222,7 +222,7 @@ def _refuse_unknown_ids(given: list[str], known: list[str], workspace: Path) -> 
 )
 def learn(
     logs: Annotated[
-        list[Path], typer.Argument(metavar="AUDIT...", help="Audit logs of calls to learn from.", show_default=False)
+        list[Path], typer.Argument(metavar="AUDIT", help="Audit logs of calls to learn from.", show_default=False)
     ],
     files: Annotated[
         int,
@@ -245,10 +245,11 @@ def learn(
     package: Package = None,
     as_json: AsJson = False,
 ) -> None:
-    """Propose the smallest policy under which every call of audit logs has the verdict that it had.
+    """Propose a policy from audit logs.
 
-    Prints a policy file. Its comments say which calls were judged again with it, what could not be used, and what became
-    impossible. It allows what was seen and no more: real paths, exact commands, hosts. Review it before you use it.
+    Prints the smallest policy file under which every call in the logs has the verdict that it had. Its comments say which
+    calls were judged again with it, what could not be used, and what became impossible. It allows what was seen and no
+    more: real paths, exact commands, hosts. Review it before you use it.
 
     Exit code 1 if a call would get another verdict.
     """
