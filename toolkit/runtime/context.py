@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from toolkit.runtime.output import ToolMessage
     from toolkit.runtime.programs.result import ProgramSettings
     from toolkit.runtime.progress import OnProgress
+    from toolkit.runtime.remembered import RememberedApproval
 
 
 NameT = TypeVar("NameT", bound=str)
@@ -205,6 +206,7 @@ class ToolkitContext(Generic[NameT]):
         "policy",
         "programs",
         "read_roots",
+        "remembered",
         "sandbox",
         "session_id",
         "state",
@@ -287,6 +289,8 @@ class ToolkitContext(Generic[NameT]):
         self.session_id: Final = os.urandom(16).hex() if session_id is None else session_id
         self.message_id: Final = message_id
         self.agent: Final = agent
+        # Approvals for this session, by what they cover.
+        self.remembered: Final[dict[str, RememberedApproval]] = {}
         self.on_progress: Final = on_progress
         self.on_result: Final = on_result
         # The lazy tools that were made for this context; they live as long as it does.
@@ -303,6 +307,8 @@ class ToolkitContext(Generic[NameT]):
         made = copy(self)
         # A context never changes; this one is still being made.
         made.permissions = self.permissions.intersection(permissions)  # type: ignore[misc]
+        if session_id != self.session_id:
+            made.remembered = {}  # type: ignore[misc]
         made.session_id = session_id  # type: ignore[misc]
         made.agent = agent  # type: ignore[misc]
         made._lazy_tools = {}

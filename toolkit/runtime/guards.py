@@ -15,6 +15,7 @@ from toolkit.guard.files.protect import Root
 from toolkit.guard.trusted_code import trusted_code
 from toolkit.runtime.boundary import CommandBoundary, why_read_only
 from toolkit.runtime.late_imports import open_package
+from toolkit.user_state import identify_folder
 
 if TYPE_CHECKING:
     from toolkit.git import GitGuard
@@ -94,6 +95,11 @@ class Guards:
         )
         if writable and context.state.existing("journal") is not None:
             self._recover()
+
+    def identify_workspace(self) -> tuple[str, str]:
+        """The real path of the workspace, and what distinguishes it from another folder in its place."""
+        root = self._roots.workspace
+        return root.real, identify_folder(root.number)
 
     def start_again_in_child(self) -> None:
         """Another thread may be making a guard while this process is forked."""

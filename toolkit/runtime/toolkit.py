@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self, TypeVar, cast
 
 from pydantic import BaseModel
@@ -35,7 +36,9 @@ from toolkit.runtime.touches import (
     judge_writes,
     locate_paths,
     preview_call,
+    record_touched,
     touched_kinds,
+    with_asked,
 )
 from toolkit.runtime.turns import CallLimits
 from toolkit.runtime.workers import LoopThread, Workers
@@ -47,7 +50,15 @@ if TYPE_CHECKING:
     from toolkit.guard.permission import Permission
     from toolkit.guard.policy.policy import BoundRule, SecurityPolicy, Verdict
     from toolkit.guard.policy.preview import Preview
-    from toolkit.runtime.approvals import Answer, ApprovalRequest, GivenAnswer, Reply, Respond, SuspendedCall
+    from toolkit.runtime.approvals import (
+        Answer,
+        ApprovalRequest,
+        GivenAnswer,
+        Remembered,
+        Reply,
+        Respond,
+        SuspendedCall,
+    )
     from toolkit.runtime.arguments import Reader, Repair
     from toolkit.runtime.audit.log import AuditLog, Record
     from toolkit.runtime.context import Profile
@@ -57,6 +68,7 @@ if TYPE_CHECKING:
     from toolkit.runtime.packs import HandlerParts, Handlers
     from toolkit.runtime.programs.host import ProgramOrigin
     from toolkit.runtime.progress import OnProgress
+    from toolkit.runtime.remembered import ApprovalMemory, Bound, RememberedApproval, Scope
     from toolkit.runtime.signals import CancelSignal
     from toolkit.runtime.stores.approvals import ApprovalStore
     from toolkit.runtime.stores.outputs import OutputCache
@@ -82,6 +94,10 @@ class PreparedCall:
     """What was repaired in the arguments."""
     request: ApprovalRequest | None = None
     """What must be approved before the call runs."""
+    bound: Bound | None = None
+    """What that approval covers if it is remembered."""
+    remembered: Remembered | None = None
+    """The answer, if it was given before."""
     places: tuple[LocatedPath, ...] | None = None
     """Where the paths lead that the request shows."""
     record: Record | TracedRecord | None = None
@@ -302,8 +318,19 @@ class Core:
             call.arguments, places = self._approved_arguments(call, call.request, answer)
             ctx._tool = as_approved(call.tool, places)
         if call.record is not None:
+            if call.tool.always is not None and call.record.notes_touched:
+                self._note_touched(call)
             call.record.start(call.tool, call.arguments, ctx.signal.check)
         return None
+
+    def _note_touched(self, call: PreparedCall) -> None:
+        """Tells the audit log what a call touches about which the policy need not know that."""
+        tool = call.tool
+        if call.record is None or (tool.preview is None and not tool.info.resources):
+            return
+        with suppress(Exception):  # what a handler cannot say before it runs is not known
+            preview = preview_call(tool, call.arguments, ToolContext()._open(before_approval(tool), self))
+            call.record.note_touched(record_touched(tool, preview), call.arguments)
 
     def _authorize(self, call: PreparedCall, call_id: str | None) -> None:
         """Applies the rules on what the call touches, and makes the request that must be approved before it runs."""
@@ -315,19 +342,24 @@ class Core:
         asked = tool.commands.find_asked(self.guards.fs, preview)
         places = locate_paths(tool.preview_fs, preview)
         call.verdict = verdict = judge_named(self._judge(tool, preview, places), asked)
+        if call.record is not None and call.record.notes_touched:
+            call.record.note_touched(record_touched(tool, preview, places), args)
         if verdict.decision == "allow":
             return
         if verdict.decision == "deny" or self.context.approver is None:
             raise path.not_allowed(tool.name, verdict)
-        try:
-            preview = preview.with_diff()
-        except BaseException as error:
-            path.reraise(error, tool.name)
-        from toolkit.runtime.approvals import request_approval
+        from toolkit.runtime.approvals import Remembered, request_approval
 
-        if asked:  # what a person approves with the command
-            places = (*(places or ()), *(place for _, place in asked))
-            preview = replace(preview, reads=(*preview.reads, *dict.fromkeys(place.text for _, place in asked)))
+        places, preview = with_asked(places, preview, asked)
+        call.bound = bound = self._bind(tool, args, preview, places)
+        known = self._memory.find(bound)
+        if known is not None:
+            call.verdict, call.remembered = as_remembered(verdict, known), Remembered(approval=known)
+        else:
+            try:
+                preview = preview.with_diff()
+            except BaseException as error:
+                path.reraise(error, tool.name)
         call.places = places
         call.arguments = args.model_copy(deep=True)  # the caller may still hold what is nested in them
         call.request = request_approval(
@@ -340,7 +372,34 @@ class Core:
             call_id=call_id,
             session_id=self.context.session_id,
             annotations=self.catalog.annotations(tool.name),
+            bound=bound,
         )
+
+    def _bind(self, tool: Tool, args: BaseModel, preview: Preview, places: tuple[LocatedPath, ...] | None) -> Bound:
+        """What an approval of this call would cover if it were remembered."""
+        from toolkit.runtime.remembered import bind
+
+        context, tier = self.context, self.tier_of(tool)
+        sandbox = () if tier is None else (tier, context.command_network, context.git, context.mode)
+        return bind(tool, args, preview, places, self.guards.fs, self._memory.workspace, sandbox)
+
+    @cached_property
+    def _memory(self) -> ApprovalMemory:
+        from toolkit.runtime.remembered import ApprovalMemory
+
+        context = self.context
+        roots = (context.workspace, *context.read_roots, *context.write_roots)
+        return ApprovalMemory(context.remembered, self.guards.identify_workspace(), roots)
+
+    def remember(self, call: PreparedCall, scope: Scope) -> None:
+        """Remembers an approval that was just given, unless the request said that it cannot be; raises if that fails."""
+        from toolkit.runtime.approvals import check_unchanged
+
+        assert call.request is not None and call.bound is not None
+        if call.bound.words:
+            check_unchanged(call.request, call.tool.preview_fs)
+            context = self.context
+            self._memory.keep(call.tool.name, call.bound, scope, agent=context.agent, session=context.session_id)
 
     def _judge(self, tool: Tool, preview: Preview, places: tuple[LocatedPath, ...] | None) -> Verdict:
         verdict = tool.by_name or self.policy._judge(tool.name, tool.info.required, preview, places)
@@ -365,6 +424,8 @@ class Core:
             preview = preview_call(tool, args, ToolContext()._open(before_approval(tool), self, request.call_id))
             places = locate_paths(tool.preview_fs, preview)
             verdict = self.policy._judge(tool.name, tool.info.required, preview, places)
+            if call.record is not None and call.record.notes_touched:
+                call.record.note_touched(record_touched(tool, preview, places), args)
             if verdict.decision == "deny":
                 raise path.not_allowed(tool.name, verdict)
             return args, places
@@ -384,10 +445,16 @@ class Core:
         places = locate_paths(tool.preview_fs, preview)
         asked = tool.commands.find_asked(self.guards.fs, preview)
         verdict = judge_named(self._judge(tool, preview, places), asked)
-        from toolkit.guard.policy.touched import list_considered
+        from toolkit.guard.policy.touched import list_considered, list_remembered
         from toolkit.runtime.bindings import find_unbound
 
         considered = list_considered(self.policy, verdict, tool.name, tool.info.required, preview, places)
+        if verdict.decision == "ask":
+            places, preview = with_asked(places, preview, asked)
+            known = self._memory.find(self._bind(tool, args, preview, places))
+            if known is not None:
+                verdict = as_remembered(verdict, known)
+                considered = list_remembered(verdict, considered)
         return replace(verdict, considered=considered, unbound=find_unbound(self, tool.name))
 
     def _first_use(self, name: str) -> Tool:
@@ -549,6 +616,11 @@ class Core:
     def _cannot_write(self, info: ToolInfo) -> bool:
         """Whether a tool must write in a context that is read-only."""
         return self.context.mode == "read-only" and "write" in info.required
+
+
+def as_remembered(verdict: Verdict, approval: RememberedApproval) -> Verdict:
+    """The verdict on a call about which the policy asks, and which was approved before."""
+    return replace(verdict, decision="allow", because=f"{approval.because}; {verdict.because}")
 
 
 def _load_tool(context: ToolkitContext[Any], loop: LoopThread | None, tool: CodeTool) -> FunctionTool[..., Any]:
@@ -824,7 +896,9 @@ class View:
 
         if call.request is None:
             raise not_asked(call.tool.name)
-        return take_answer(call.request, call.tool.preview_fs, given, self._core.approvals())
+        answer = take_answer(call.request, call.tool.preview_fs, given, self._core.approvals())
+        self._remember(answer, call)
+        return answer
 
     def _read_reply(self, reply: Reply, request: ApprovalRequest, call: PreparedCall) -> Answer:
         """The answer of an approver; ends the call if there is none yet."""
@@ -832,7 +906,14 @@ class View:
 
         if isinstance(reply, Suspend):
             raise suspend(request, reply, self._core.approvals(), call.tool.preview_fs)
+        self._remember(reply, call)
         return reply
+
+    def _remember(self, answer: Answer, call: PreparedCall) -> None:
+        from toolkit.runtime.approvals import Approve
+
+        if isinstance(answer, Approve) and answer.remember is not None:
+            self._core.remember(call, answer.remember)
 
     def _may_block(self, call: ToolCall) -> bool:
         """Whether a call may wait for something: its tool does not declare otherwise, or more than the handler runs."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
 from copy import copy
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel
 
-from toolkit.errors import SetupError
+from toolkit.errors import SetupError, ToolkitError
 from toolkit.guard.files.consent import AskRule, Consent, Globs, PathLimit
 from toolkit.guard.policy.policy import RUNS, Verdict
 from toolkit.runtime.boundary import NAMED_BY
@@ -64,6 +64,17 @@ def judge_named(verdict: Verdict, asked: Collection[tuple[PathLimit, LocatedPath
     if limit is None or verdict.decision != "allow":
         return verdict
     return Verdict("ask", f"the command names what needs approval by {limit.because}")
+
+
+def with_asked(
+    places: tuple[LocatedPath, ...] | None, preview: Preview, asked: Collection[tuple[PathLimit, LocatedPath]]
+) -> tuple[tuple[LocatedPath, ...] | None, Preview]:
+    """What a person approves together with a command that names such paths."""
+    if not asked:
+        return places, preview
+    named = tuple(place for _, place in asked)
+    reads = (*preview.reads, *dict.fromkeys(place.text for place in named))
+    return (*(places or ()), *named), replace(preview, reads=reads)
 
 
 def locate_paths(fs: SandboxFS | None, preview: Preview) -> tuple[LocatedPath, ...] | None:
@@ -147,3 +158,93 @@ def _preview_from_marks(info: ToolInfo, args: BaseModel, workspace: str) -> Prev
         cwd=cwd,
         variables=variables,
     )
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# What a call touches, as a record of it: in the audit log, and read from there to judge the call again.
+
+_MAX_CHARACTERS: Final = 16_384
+_KEYS: Final = frozenset({"reads", "writes", "argv", "shell", "cwd", "variables", "host"})
+
+
+def record_touched(tool: Tool, preview: Preview, places: Collection[LocatedPath] | None = None) -> dict[str, Any]:
+    """The real paths that a call reads and writes, its command and where that starts, and the host of its URL.
+
+    A path that leads nowhere, or to what a deny rule covers, is in it as it was given: ``{"unresolved": "../x"}``. A URL that
+    cannot be read is null. What is too long to be recorded is only counted.
+    """
+    found: dict[str, Any] = {}
+    names = {place.text: place.name for place in places or ()}
+    for key, paths in (("reads", preview.reads), ("writes", preview.writes)):
+        if paths:
+            found[key] = [_record_path(tool.preview_fs, path, names) for path in paths]
+    if preview.argv is not None:
+        found["argv"] = list(preview.argv)
+    if preview.shell is not None:
+        found["shell"] = preview.shell
+    if preview.argv is not None or preview.shell is not None:
+        if preview.cwd != ".":
+            found["cwd"] = preview.cwd
+        if preview.variables:
+            found["variables"] = list(preview.variables)
+    if preview.url is not None:
+        found["host"] = _host_of(preview.url)
+    length = sum(map(len, texts_of(found)))
+    return found if length <= _MAX_CHARACTERS else {"too_long": length}
+
+
+def _record_path(fs: SandboxFS | None, path: str, known: dict[str, str | None]) -> str | dict[str, str]:
+    if fs is None:  # only the tool knows where its paths lead
+        return path
+    name = known[path] if path in known else fs.name_real(path)
+    return {"unresolved": path} if name is None else name
+
+
+def _host_of(url: str) -> str | None:
+    from toolkit.guard.network.hosts import Url
+
+    try:
+        read = Url.parse(url)
+    except ToolkitError:
+        return None
+    return f"{read.scheme}://{read.authority}"
+
+
+def texts_of(touched: object) -> Iterator[str]:
+    """Every text in such a record."""
+    if isinstance(touched, str):
+        yield touched
+    elif isinstance(touched, dict | list):
+        for one in touched.values() if isinstance(touched, dict) else touched:
+            yield from texts_of(one)
+
+
+def read_touched(touched: dict[str, Any]) -> tuple[Preview, tuple[LocatedPath, ...]]:
+    """The preview and the places of a call from its record. Raises ``ValueError`` for a record that does not say them."""
+    if not _KEYS.issuperset(touched):
+        raise ValueError
+    places = [*_read_places(touched.get("writes", ()), True), *_read_places(touched.get("reads", ()), False)]
+    argv = tuple(touched["argv"]) if "argv" in touched else None
+    preview = _preview_class()(
+        reads=tuple(place.text for place in places if not place.is_written),
+        writes=tuple(place.text for place in places if place.is_written),
+        argv=argv,
+        shell=touched.get("shell"),
+        url=f"{touched['host'] or ''}/" if "host" in touched else None,
+        cwd=touched.get("cwd", "."),
+        variables=tuple(touched.get("variables", ())),
+    )
+    if not all(isinstance(text, str) for text in (*(argv or ()), preview.shell or "", preview.cwd, *preview.variables)):
+        raise ValueError
+    return preview, tuple(places)
+
+
+def _read_places(paths: Iterable[object], is_written: bool) -> Iterator[LocatedPath]:
+    from toolkit.guard.files.consent import read_place
+
+    for path in paths:
+        leads_nowhere = isinstance(path, dict)
+        name = path.get("unresolved") if isinstance(path, dict) else path
+        if not isinstance(name, str):
+            raise ValueError
+        yield read_place(name, is_written=is_written, leads_nowhere=leads_nowhere)

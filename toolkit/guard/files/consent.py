@@ -55,6 +55,30 @@ class LocatedPath(NamedTuple):
     identity: str = ""
     """Changes when the file, its directory or the way to it is replaced by another one."""
 
+    @property
+    def name(self) -> str | None:
+        """The real path as records name it, as ``SandboxFS.name_real`` does."""
+        if self.real is None:
+            return None
+        below = self.real.in_workspace
+        return name_place(self.real.below[0] if below else self.places[-1], below, self.is_directory)
+
+
+def name_place(names: Names, in_workspace: bool, is_directory: bool) -> str:
+    """A real path as records name it: from the workspace on, or absolute; with a slash at the end of a directory."""
+    text = "/".join(names) if in_workspace else "/".join(("", *names))
+    return f"{text or '.'}/" if is_directory else text
+
+
+def read_place(name: str, *, is_written: bool, leads_nowhere: bool = False) -> LocatedPath:
+    """The place that a record names, for rules that are judged without the files."""
+    names, in_workspace = tuple(split_names(name)), not name.startswith("/")
+    forms = Forms([fold_all(names)], () if in_workspace else [fold_all(names)])
+    if leads_nowhere:
+        return LocatedPath(name, forms, is_written)
+    real = RealPath(in_workspace, (names,), () if in_workspace else (names,))
+    return LocatedPath(name, forms, is_written, real, (names,), is_directory=name.endswith("/"))
+
 
 Allows: TypeAlias = Callable[[RealPath], bool]
 

@@ -85,7 +85,7 @@ def exact_rule(preview: Preview) -> str | None:
     touched = TouchedCommands.from_preview(preview)
     if touched.commands is None or len(touched.commands) != 1:
         return None
-    text = _write(touched.commands[0])
+    text = spell(touched.commands[0])
     try:
         is_exact = text is not None and touched.find_cover([read_rule(text, "allow")]).is_covered
     except PolicyError:
@@ -93,8 +93,8 @@ def exact_rule(preview: Preview) -> str | None:
     return text if is_exact else None
 
 
-def _write(command: Command) -> str | None:
-    """The command as a rule that covers only it; None if a word is not known."""
+def spell(command: Command) -> str | None:
+    """The text of the rule that covers only this command; None if a word of it is known only to the shell."""
     words: list[str] = []
     for operator, word in (
         *(("=", word) for word in command.assigned),
@@ -352,7 +352,7 @@ class TouchedCommands:
     def __init__(self, commands: tuple[Command, ...] | None, *, in_workspace: bool) -> None:
         self.commands: Final = commands
         """What the call runs; None if that cannot be read."""
-        self._in_workspace: Final = in_workspace
+        self.in_workspace: Final = in_workspace
         """Whether all of them start in the workspace's own directory."""
 
     @staticmethod
@@ -423,11 +423,11 @@ class TouchedCommands:
             if rule is None or rule.words[0] != program:
                 continue
             is_covered = covers(rule, command)
-            if is_covered and (self._in_workspace or not _is_relative(program)):
+            if is_covered and (self.in_workspace or not _is_relative(program)):
                 return Cover(True, place)
             shared = sum(1 for own, word in zip(rule.words, command.words, strict=False) if _fits(own, word))
             if shared > most:
-                most, exact = shared, _write(command)
+                most, exact = shared, spell(command)
                 reason = _why_elsewhere(program) if is_covered else _why_uncovered(rule, command)
                 best = Cover(False, place, reason, None if is_covered else exact)
         return best

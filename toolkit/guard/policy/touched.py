@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from toolkit.errors import ToolkitError
@@ -195,6 +195,12 @@ def list_considered(
             has_decided, outcome = True, "decides"
         found.append(Considered(considered.place, considered.decision, considered.text, outcome))
     return tuple(found)
+
+
+def list_remembered(verdict: Verdict, considered: Sequence[Considered]) -> tuple[Considered, ...]:
+    """The same for a call that was approved before: that decides, in the place of what asked."""
+    first = Considered(None, verdict.decision, "an approval that was remembered", "decides")
+    return (first, *(replace(one, outcome="matches") if one.outcome == "decides" else one for one in considered))
 
 
 def _candidates(
