@@ -160,7 +160,7 @@ def test_anything_else_is_asked_again(start: Start) -> None:
 def test_what_cannot_be_remembered_is_not_offered(start: Start) -> None:
     terminal = start('bash {"command": "echo $HOME"}')
     shown = terminal.read_until(QUESTION)
-    assert "This cannot be remembered: only commands of plain words" in shown
+    assert "This cannot be remembered: only commands that are written out" in shown
     assert "y once, n no: " in shown and "session" not in shown.partition("Approve?")[2]
     terminal.type("a\n")
     terminal.read_until(QUESTION)

@@ -10,20 +10,18 @@ import dataclasses
 import fnmatch
 import hashlib
 import re
-import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from toolkit.errors import InvalidArguments, SandboxViolation, ToolFailed
-from toolkit.guard.files.consent import name_place
+from toolkit.errors import SandboxViolation, ToolFailed
 from toolkit.guard.files.guard import FileGuard, RootPaths
 from toolkit.guard.files.handles import CHUNK, Check, OpenFile, SandboxDir
 from toolkit.guard.files.path import AcceptChanges, FileErrors, SandboxPath, ignore_changes, outside_error
 from toolkit.guard.files.place import Names, real_names
 from toolkit.guard.files.protect import Root, journal_outside
-from toolkit.guard.files.resolve import HANDLE, ResolverName, open_beneath
+from toolkit.guard.files.resolve import ResolverName
 
 if TYPE_CHECKING:
     import os
@@ -101,34 +99,6 @@ class SandboxFS(FileGuard):
             hold=partial(_hold, workspace, hold_elsewhere),
         )
         self._journal = None if journal is None else journal_outside(journal, self._begin().roots)
-
-    def name_real(self, text: str) -> str | None:
-        """The real path of what a path leads to, for records; None if it leads nowhere or out of the roots. Does not fail.
-
-        Relative to the workspace, absolute in another root. Directories have a slash at their end.
-
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder, SandboxFS(folder) as fs:
-        ...     written = fs.write_text("src/a.py", "")
-        ...     [fs.name_real(text) for text in ("src/../src/a.py", "src", ".", "new", "../x")]
-        ['src/a.py', 'src/', './', 'new', None]
-        """
-        try:
-            path, rules = self.path(text), self._begin()
-            number = open_beneath(rules.root(path).number, SandboxPath(path.parts).text, HANDLE, self._resolver)
-        except FileNotFoundError:
-            return self.locate(text).name
-        except (OSError, InvalidArguments, SandboxViolation):
-            return None
-        try:
-            real, is_folder = real_names(number), stat.S_ISDIR(os.fstat(number).st_mode)
-        finally:
-            os.close(number)
-        top = rules.workspace.real_names
-        if real[: len(top)] != top:  # another root, or the workspace has moved
-            top = real_names(rules.workspace.number)
-        below = real[: len(top)] == top
-        return name_place(real[len(top) :] if below else real, below, is_folder)
 
     def read_text(self, path: str, encoding: str = "utf-8", *, max_bytes: int = MAX_WHOLE_FILE) -> str:
         """The text of a file. Line ends stay as they are, so that a text which is written again changes nothing else.

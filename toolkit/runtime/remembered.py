@@ -172,10 +172,10 @@ def _bind_commands(
 
     touched = TouchedCommands.from_preview(preview)
     texts = [spell(command) for command in touched.commands or ()]
-    if touched.commands is None or None in texts:
+    if not touched.is_readable or None in texts:
         raise _CannotBind(
             "only commands that are written out can be remembered: these may run something else next time (globs,"
-            " variables, $(…), loops)"
+            " variables, $(…), loops, a shell that reads what it runs)"
         )
     for text in texts:
         try:

@@ -383,6 +383,11 @@ class TouchedCommands:
         except _Unreadable:
             return None
 
+    @property
+    def is_readable(self) -> bool:
+        """Whether everything that the call runs can be read, that which a shell in it runs as well."""
+        return self._mentioned is not None
+
     def match(self, rule: Command) -> bool:
         """For deny and ask: whether a rule matches anything that is mentioned. What cannot be read is a match."""
         return self._mentioned is None or self._mentioned.match(rule.words)

@@ -286,7 +286,7 @@ def _hide_denied(learned: LearnedPolicy, seen: Sequence[SeenCall], core: Core) -
 
 
 def _learn_tool(
-    learned: LearnedPolicy, name: str, calls: Mapping[Decision, list[SeenCall]], kinds: frozenset[str], min_files: int
+    learned: LearnedPolicy, name: str, calls: Mapping[Decision, list[SeenCall]], kinds: Collection[str], min_files: int
 ) -> None:
     """What the tool may do, and whether its other calls are asked about."""
     if calls["ask"] and not calls["deny"]:
