@@ -324,6 +324,8 @@ ATTACKS: list[str | list[str]] = [
     "echo dG91Y2ggcHduZWQ= | base64 -d | sh",
     "base64 -d <<< dG91Y2ggcHduZWQ= | bash -s",
     "printf 'to%s pwned' uch | env bash",
+    "printf 'to%s pwned' uch | find . -maxdepth 0 -exec bash ';'",
+    "printf 'to%s pwned' uch | nice -n 5 sh",
     # Shells that read text in ways of their own.
     "zsh -c 'nice =touch pwned'",
     "zsh -c 'noglob touch pwned'",
@@ -441,7 +443,7 @@ NEIGHBOURS: list[str | list[str]] = [
     "zip -qr o.zip src", "rg -n --pretty x", "prove -v t", "man ls", "wget -q --user-agent=x https://example.org", "install -m 755 a b", "gcc -Wall -c x.c",
     "go test -run TestX ./...", "zsh -c 'test a = b && ls'", "zsh -c 'ls -l'", "ip addr show", "ccache gcc -c x.c", "nc -z localhost 80",
     "bash ./dev/setup.sh", "touches x", "x-touch y", "ls touch.txt touch_x.py", "git commit -m 'no touching'", "rg -n 'a.*b$' src", "awk '{print $1}' f", "ls *", "ls ?",
-    "[ -d build ] && ls build", "FOO=bar make test", "cd sub && make", "# touch\nls", "wc -l *.py # touch", ["grep", "$(id) `id`", "f"], "bash scripts/proc/run.sh", "tmux kill-session -t x", "gcc-12 -O2 -c x.c", "logsave log make",
+    "[ -d build ] && ls build", "FOO=bar make test", "X=1; ls", "> x", [], "cd sub && make", "# touch\nls", "wc -l *.py # touch", ["grep", "$(id) `id`", "f"], "bash scripts/proc/run.sh", "tmux kill-session -t x", "gcc-12 -O2 -c x.c", "logsave log make",
 ]  # fmt: skip
 
 

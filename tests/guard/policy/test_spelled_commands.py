@@ -364,7 +364,7 @@ def test_the_exact_rule_of_a_call(preview: Preview, text: str | None) -> None:
     assert exact_rule(preview) == text
 
 
-LETTERS = st.characters(exclude_categories=("Cs",))
+LETTERS = st.characters(exclude_categories=["Cs"])
 WORD = st.text(LETTERS | st.sampled_from("*?[]'\"\\$~= "), max_size=6)
 
 

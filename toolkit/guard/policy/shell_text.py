@@ -1,11 +1,10 @@
 """Reads shell text: which commands it runs, as plain data.
 
-Promise: ``read_shell`` returns commands only for text that bash, dash and zsh read in exactly this way. The text is words,
-quoted or not, joined by ``&&``, ``||``, ``|``, ``;`` and line breaks, with assignments, redirections and comments. A word
-that the shell computes is returned as such: a ``Glob``, or None for variables, ``$(…)``, backticks and ``~``. The commands
-inside ``$(…)`` and backticks are returned, too. For everything else (compound commands, functions, ``&``, here-documents,
-``$'…'``, ``${x…}``, arithmetic, ``{a,b}``, control characters, other alphabets outside quotes) it returns None. Time is
-linear in the length of the text.
+Promise: ``read_shell`` returns commands only for text that bash, dash and zsh read in exactly this way: words, quoted or
+not, joined by ``&&``, ``||``, ``|``, ``;`` and line breaks, with assignments, redirections and comments. What a shell
+computes is a ``ShellGlob``, or None for variables, ``$(…)``, backticks and ``~``; the commands inside ``$(…)`` and
+backticks are returned as well. For everything else (compound commands, functions, ``&``, here-documents, ``$'…'``,
+``${x…}``, arithmetic, ``{a,b}``, control characters, other alphabets outside quotes) it returns None. Time is linear.
 
 Limit: what a program does with its arguments is not judged, and neither is what a variable or a file holds.
 """
@@ -54,7 +53,7 @@ KEYWORDS: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Glob:
+class ShellGlob:
     """An unquoted word with ``*``, ``?`` or ``[``: in a command it stands for the names of files, in a rule for any word
     that fits it."""
 
@@ -65,12 +64,12 @@ class Glob:
     def fits(self, word: str) -> bool:
         """Whether the word is these parts with any text for each star; ``?`` and ``[`` are themselves.
 
-        >>> Glob("a*c", ("a", "c")).fits("abc"), Glob("a*c", ("a", "c")).fits("ab")
+        >>> ShellGlob("a*c", ("a", "c")).fits("abc"), ShellGlob("a*c", ("a", "c")).fits("ab")
         (True, False)
         """
-        first, *middle, last = self.parts if len(self.parts) > 1 else (*self.parts, "")
         if len(self.parts) == 1:
-            return word == first
+            return word == self.parts[0]
+        first, *middle, last = self.parts
         if len(word) < len(first) + len(last) or not (word.startswith(first) and word.endswith(last)):
             return False
         place = len(first)
@@ -82,11 +81,11 @@ class Glob:
         return True
 
 
-Word: TypeAlias = "str | Glob | None"
+Word: TypeAlias = "str | ShellGlob | None"
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class ShellCommand:
     """One simple command."""
 
     words: tuple[Word, ...]
@@ -97,7 +96,7 @@ class Command:
     """What leads to or from a file other than ``/dev/null``: ``(">", "build.log")``."""
 
 
-def read_shell(text: str) -> tuple[Command, ...] | None:
+def read_shell(text: str) -> tuple[ShellCommand, ...] | None:
     """The commands that a text runs, in the order in which they end; None if the text cannot be read.
 
     >>> [command.words for command in read_shell("pytest -q 2>&1 | tail -5")]
@@ -112,12 +111,12 @@ def read_shell(text: str) -> tuple[Command, ...] | None:
     reader = _Reader(text)
     try:
         reader.read_commands(0)
-    except _Unreadable:
+    except UnreadableText:
         return None
     return tuple(reader.found)
 
 
-class _Unreadable(Exception):
+class UnreadableText(Exception):
     """Something is not certain to be read alike by every shell."""
 
 
@@ -140,7 +139,7 @@ class _Building:
         elif word is None or (_PROGRAM.fullmatch(bare) and bare not in KEYWORDS):
             self.words.append(word)
         else:
-            raise _Unreadable
+            raise UnreadableText
 
     def add_redirect(self, operator: str, target: Word) -> None:
         self.is_empty = False
@@ -148,28 +147,28 @@ class _Building:
             if target != "/dev/null":
                 self.redirects.append((operator, target))
         elif not isinstance(target, str) or not re.fullmatch(r"[0-9-]", target, re.ASCII):
-            raise _Unreadable
+            raise UnreadableText
 
 
 class _Reader:
     """Goes through a text once, from left to right."""
 
     def __init__(self, text: str) -> None:
-        self.found: list[Command] = []
+        self.found: list[ShellCommand] = []
         self._text = text
         self._place = 0
 
     def read_commands(self, depth: int) -> None:
         """The commands up to the end of the text, or up to the ``)`` that ends a substitution."""
         if depth > _MAX_DEPTH:
-            raise _Unreadable
+            raise UnreadableText
         command, join, count = _Building(), "", len(self.found)
         while self._place < len(self._text):
             token = self._next()
             kind = token.lastgroup
             if kind == "close":
                 if depth == 0:
-                    raise _Unreadable
+                    raise UnreadableText
                 break
             if kind == "blank":
                 self._place = token.end()
@@ -179,7 +178,7 @@ class _Reader:
                     self._finish(command)
                     command, join = _Building(), token[0]
                 elif token[0] != "\n":
-                    raise _Unreadable
+                    raise UnreadableText
             elif kind == "redirect":
                 self._read_redirect(command, "", depth)
             elif self._text[self._place] == "#":
@@ -190,16 +189,16 @@ class _Reader:
         if not command.is_empty:
             self._finish(command)
         elif join not in (";", "\n") or count == len(self.found):
-            raise _Unreadable
+            raise UnreadableText
 
     def _next(self) -> re.Match[str]:
         token = _TOKEN.match(self._text, self._place)
         if token is None:
-            raise _Unreadable
+            raise UnreadableText
         return token
 
     def _finish(self, command: _Building) -> None:
-        self.found.append(Command(tuple(command.words), tuple(command.assigned), tuple(command.redirects)))
+        self.found.append(ShellCommand(tuple(command.words), tuple(command.assigned), tuple(command.redirects)))
 
     def _read_argument(self, command: _Building, depth: int) -> None:
         word, bare = self._read_word(depth)
@@ -209,24 +208,24 @@ class _Reader:
                 self._read_redirect(command, bare, depth)
                 return
             if bare.isdecimal() or bare[-1] == "}":
-                raise _Unreadable
+                raise UnreadableText
         command.add_word(word, bare)
 
     def _read_redirect(self, command: _Building, descriptor: str, depth: int) -> None:
         operator = self._next()
         if operator.lastgroup != "redirect":
-            raise _Unreadable
+            raise UnreadableText
         self._place = operator.end()
         blank = _TOKEN.match(self._text, self._place)
         if blank is not None and blank.lastgroup == "blank":
             self._place = blank.end()
         if self._text[self._place : self._place + 1] == "#":
-            raise _Unreadable
+            raise UnreadableText
         target, bare = self._read_word(depth)
         if _ASSIGNMENT.match(bare):  # a mistake to bash
-            raise _Unreadable
+            raise UnreadableText
         if self._text[self._place : self._place + 1] in ("<", ">") and bare[-1] in "0123456789}":
-            raise _Unreadable
+            raise UnreadableText
         command.add_redirect(descriptor + operator[0], target)
 
     def _read_word(self, depth: int) -> tuple[Word, str]:
@@ -259,14 +258,14 @@ class _Reader:
                 break
             self._place = token.end()
         if not bare:
-            raise _Unreadable
+            raise UnreadableText
         unbraced = _LITERAL_BRACES.sub("", bare)
         if "{" in unbraced or "}" in unbraced or _ODD_START.match(bare):
-            raise _Unreadable
+            raise UnreadableText
         if is_computed or _TILDE.search(bare):
             return None, bare
         if _GLOB.search(bare):
-            return Glob(self._text[start : self._place], _split_at_stars(value, stars)), bare
+            return ShellGlob(self._text[start : self._place], _split_at_stars(value, stars)), bare
         return "".join(value), bare
 
     def _read_double(self, value: list[str], depth: int) -> bool:
@@ -276,7 +275,7 @@ class _Reader:
         while self._text[self._place : self._place + 1] != '"':
             piece = _IN_DOUBLE.match(self._text, self._place)
             if piece is None:
-                raise _Unreadable
+                raise UnreadableText
             if piece.lastgroup == "open":
                 is_computed = True
                 self._read_substitution(piece[0], depth, quoted=True)
@@ -291,18 +290,18 @@ class _Reader:
         if opening == "`":
             inside = _IN_BACKTICKS.match(self._text, self._place)
             if inside is None or (quoted and '"' in inside[1]):
-                raise _Unreadable
+                raise UnreadableText
             reader = _Reader(inside[1])
             reader.read_commands(depth + 1)
             if reader._place != len(inside[1]):  # a ")" that nothing has opened
-                raise _Unreadable
+                raise UnreadableText
             self.found += reader.found
             self._place = inside.end()
             return
         self._place += len(opening)
         self.read_commands(depth + 1)
         if self._text[self._place : self._place + 1] != ")":
-            raise _Unreadable
+            raise UnreadableText
         self._place += 1
 
 
