@@ -32,6 +32,7 @@ _TOKEN: Final = re.compile(
     r"|(?P<close>\))",
     re.ASCII,
 )
+_PLAIN_WORD: Final = re.compile(r"[A-Za-z0-9_./:@%+,-]+(?=[ \t\n;|)]|&&|\Z)", re.ASCII)  # as most are
 _IN_DOUBLE: Final = re.compile(
     rf"(?P<text>[^\"$`\\]+|\\[^$`\"\\\n]|\$(?=[\" |)/.,]))|\\(?P<escaped>[$`\"\\])|(?P<variable>{_VARIABLE})"
     r"|(?P<open>\$\((?!\()|`)"
@@ -230,6 +231,10 @@ class _Reader:
 
     def _read_word(self, depth: int) -> tuple[Word, str]:
         """The word at this place, and its unquoted text."""
+        plain = _PLAIN_WORD.match(self._text, self._place)
+        if plain is not None:
+            self._place = plain.end()
+            return plain[0], plain[0]
         start, bare, is_computed = self._place, "", False
         value: list[str] = []
         stars: list[int] = []  # places in `value` of pieces in which a star is special
