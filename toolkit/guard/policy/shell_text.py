@@ -23,7 +23,7 @@ _VARIABLE: Final = r"\$(?:[A-Za-z_][A-Za-z0-9_]*|[0-9?$#!*@-]|\{[A-Za-z_][A-Za-z
 _TOKEN: Final = re.compile(
     r"(?P<blank>[ \t]+(?:\\\n[ \t]*)*)"
     r"|(?P<join>\n|&&|\|\||\|(?![&|])|;(?![;&|]))"
-    r"|(?P<redirect>&>>|&>|>>|>\||>&|<&|>(?!\()|<(?![<>(]))"
+    r"|(?P<redirect>&>>?|[0-9]?(?:>>|>\||>&|<&|>(?!\()|<(?![<>(])))"
     r"|(?P<bare>[A-Za-z0-9_./:@%+,=^!~{}\[\]*?#-]+)"
     r"|\\(?P<escaped>[ -~])"
     r"|'(?P<single>[^']*)'"
@@ -44,7 +44,7 @@ _TILDE: Final = re.compile(r"(?<![A-Za-z0-9_^}.])~", re.ASCII)
 _LITERAL_BRACES: Final = re.compile(r"\{[A-Za-z0-9_-]*\}", re.ASCII)
 _GLOB: Final = re.compile(r"[*?]|\[(?!$)|(?<!^)\[")
 _ODD_START: Final = re.compile(r"=[^=]")  # zsh puts the path of a program for `=program`
-_QUOTED: Final = "\0"  # stands for what is quoted, where only the rest is looked at
+_MARK: Final = "\0"  # in no text: stands for what is quoted where only the rest is looked at, and for a star in a glob
 KEYWORDS: Final = frozenset(
     {
         "case", "coproc", "do", "done", "elif", "else", "end", "esac", "fi", "for", "foreach", "function", "if", "in",
@@ -181,12 +181,12 @@ class _Reader:
                 elif token[0] != "\n":
                     raise UnreadableText
             elif kind == "redirect":
-                self._read_redirect(command, "", depth)
+                self._read_redirect(command, token, depth)
             elif self._text[self._place] == "#":
                 end = self._text.find("\n", self._place)
                 self._place = len(self._text) if end < 0 else end
             else:
-                self._read_argument(command, depth)
+                command.add_word(*self._read_word(depth))
         if not command.is_empty:
             self._finish(command)
         elif join not in (";", "\n") or count == len(self.found):
@@ -201,33 +201,15 @@ class _Reader:
     def _finish(self, command: _Building) -> None:
         self.found.append(ShellCommand(tuple(command.words), tuple(command.assigned), tuple(command.redirects)))
 
-    def _read_argument(self, command: _Building, depth: int) -> None:
-        word, bare = self._read_word(depth)
-        if self._text[self._place : self._place + 1] in ("<", ">") and bare[-1] in "0123456789}":
-            # `2>x` and `{name}>x` choose a descriptor; not every shell reads `10>x` like this.
-            if len(bare) == 1:
-                self._read_redirect(command, bare, depth)
-                return
-            if bare.isdecimal() or bare[-1] == "}":
-                raise UnreadableText
-        command.add_word(word, bare)
-
-    def _read_redirect(self, command: _Building, descriptor: str, depth: int) -> None:
-        operator = self._next()
-        if operator.lastgroup != "redirect":
-            raise UnreadableText
+    def _read_redirect(self, command: _Building, operator: re.Match[str], depth: int) -> None:
         self._place = operator.end()
         blank = _TOKEN.match(self._text, self._place)
         if blank is not None and blank.lastgroup == "blank":
             self._place = blank.end()
-        if self._text[self._place : self._place + 1] == "#":
-            raise UnreadableText
         target, bare = self._read_word(depth)
         if _ASSIGNMENT.match(bare):  # a mistake to bash
             raise UnreadableText
-        if self._text[self._place : self._place + 1] in ("<", ">") and bare[-1] in "0123456789}":
-            raise UnreadableText
-        command.add_redirect(descriptor + operator[0], target)
+        command.add_redirect(operator[0], target)
 
     def _read_word(self, depth: int) -> tuple[Word, str]:
         """The word at this place, and its unquoted text."""
@@ -237,40 +219,31 @@ class _Reader:
             return plain[0], plain[0]
         start, bare, is_computed = self._place, "", False
         value: list[str] = []
-        stars: list[int] = []  # places in `value` of pieces in which a star is special
         while self._place < len(self._text):
             token = self._next()
             kind = token.lastgroup
-            if kind == "bare":
-                stars.append(len(value))
-                value.append(token[0])
-                bare += token[0]
-            elif kind in ("escaped", "single"):
-                value.append(token[kind])
-                bare += _QUOTED
-            elif kind == "variable":
-                is_computed = True
-                bare += _QUOTED
-            elif kind == "open":
-                bare += _QUOTED
-                if token[0] == '"':
-                    is_computed |= self._read_double(value, depth)
-                else:
-                    is_computed = True
-                    self._read_substitution(token[0], depth, quoted=False)
-                continue
-            else:
+            if kind not in ("bare", "escaped", "single", "variable", "open"):
                 break
+            bare += token[0] if kind == "bare" else _MARK
+            if kind == "open":
+                is_computed |= (
+                    self._read_double(value, depth) if token[0] == '"' else self._read_substitution(token[0], depth)
+                )
+                continue
+            is_computed |= kind == "variable"
+            value.append(token[0].replace("*", _MARK) if kind == "bare" else token["escaped"] or token["single"] or "")
             self._place = token.end()
-        if not bare:
-            raise UnreadableText
+        following = self._text[self._place : self._place + 1]
         unbraced = _LITERAL_BRACES.sub("", bare)
-        if "{" in unbraced or "}" in unbraced or _ODD_START.match(bare):
+        if bare[:1] in ("", "#") or "{" in unbraced or "}" in unbraced or _ODD_START.match(bare):
+            raise UnreadableText
+        # `10>x` and `{name}>x` choose a descriptor in some shells; in `''2>x`, the 2 is a part of the word.
+        if following and (following in "<>" and (bare.isdecimal() or bare[-1] == "}") or following in "0123456789"):
             raise UnreadableText
         if is_computed or _TILDE.search(bare):
             return None, bare
         if _GLOB.search(bare):
-            return ShellGlob(self._text[start : self._place], _split_at_stars(value, stars)), bare
+            return ShellGlob(self._text[start : self._place], tuple("".join(value).split(_MARK))), bare
         return "".join(value), bare
 
     def _read_double(self, value: list[str], depth: int) -> bool:
@@ -282,8 +255,7 @@ class _Reader:
             if piece is None:
                 raise UnreadableText
             if piece.lastgroup == "open":
-                is_computed = True
-                self._read_substitution(piece[0], depth, quoted=True)
+                is_computed = self._read_substitution(piece[0], depth, quoted=True)
                 continue
             is_computed |= piece.lastgroup == "variable"
             value.append(piece["text"] or piece["escaped"] or "")
@@ -291,7 +263,8 @@ class _Reader:
         self._place += 1
         return is_computed
 
-    def _read_substitution(self, opening: str, depth: int, *, quoted: bool) -> None:
+    def _read_substitution(self, opening: str, depth: int, *, quoted: bool = False) -> bool:
+        """The commands in ``$(…)`` or backticks; True, as what they print is not known."""
         if opening == "`":
             inside = _IN_BACKTICKS.match(self._text, self._place)
             if inside is None or (quoted and '"' in inside[1]):
@@ -302,19 +275,10 @@ class _Reader:
                 raise UnreadableText
             self.found += reader.found
             self._place = inside.end()
-            return
+            return True
         self._place += len(opening)
         self.read_commands(depth + 1)
         if self._text[self._place : self._place + 1] != ")":
             raise UnreadableText
         self._place += 1
-
-
-def _split_at_stars(value: list[str], stars: list[int]) -> tuple[str, ...]:
-    special = set(stars)
-    parts = [""]
-    for place, piece in enumerate(value):
-        first, *others = piece.split("*") if place in special else [piece]
-        parts[-1] += first
-        parts += others
-    return tuple(parts)
+        return True
