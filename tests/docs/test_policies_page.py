@@ -10,7 +10,8 @@ import pytest
 
 from tests.cli.run_main import run_main
 from tests.projects import REPOSITORY
-from toolkit import SecurityPolicy, ToolkitContext, create_agent_toolkit
+from toolkit import Rule, SecurityPolicy, ToolkitContext, create_agent_toolkit
+from toolkit.guard import Preview
 from toolkit.guard.policy.policy_file import KEYS, RULE_KEYS
 
 PAGE = (REPOSITORY / "docs/policies.md").read_text()
@@ -55,3 +56,14 @@ def test_the_commands_print_what_the_page_shows(tmp_path: Path, capsys: pytest.C
 def test_every_key_is_explained() -> None:
     for key in (*KEYS, *RULE_KEYS):
         assert re.search(rf"^\| .*`\[?\[?{key}\]?\]?`", PAGE, re.MULTILINE), key
+
+
+def test_the_table_of_commands_is_right() -> None:
+    table = PAGE.partition("| rule | covers | does not cover |")[2].partition("\n\n")[0]
+    rows = [line.split("|")[1:4] for line in table.splitlines()[2:]]
+    assert len(rows) == 7
+    for rule, covered, others in rows:
+        policy = SecurityPolicy("deny", rules=[Rule("allow", command=rule.strip(" `"))])
+        for cell, decision in ((covered, "allow"), (others, "deny")):
+            for command in re.findall(r"`(.+?)`", cell):
+                assert policy._judge("bash", ["execute"], Preview(shell=command)).decision == decision, command

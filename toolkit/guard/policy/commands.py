@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
 from itertools import islice
@@ -36,7 +35,6 @@ from toolkit.guard.process.command import is_harmless
 # -- rules -------------------------------------------------------------------------------------------------------------
 
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_./:@%+,-][A-Za-z0-9_./:@%+,=-]*", re.ASCII)
-_MAX_SHOWN: Final = 400
 
 
 def read_rule(text: str, decision: Literal["allow", "ask", "deny"]) -> ShellCommand:
@@ -95,7 +93,7 @@ def exact_rule(preview: Preview) -> str | None:
         return None
     text = _write(touched.commands[0])
     try:
-        is_exact = text is not None and touched.find_cover([read_rule(text, "allow")]).is_covered
+        is_exact = text is not None and touched.find_cover([read_rule(text, "allow")]) is not None
     except PolicyError:
         return None
     return text if is_exact else None
@@ -103,17 +101,14 @@ def exact_rule(preview: Preview) -> str | None:
 
 def _write(command: ShellCommand) -> str | None:
     """The command as a rule that covers only it; None if a word is not known."""
-    words: list[str] = []
-    for operator, word in (
-        *(("=", word) for word in command.assigned),
-        *(("", word) for word in command.words),
-        *command.redirects,
-    ):
-        if not isinstance(word, str):
-            return None
-        name, _, value = word.partition("=")
-        words += [f"{name}={_quote(value)}" if operator == "=" else f"{operator} {_quote(word)}".lstrip()]
-    return " ".join(words)
+    targets = [target for _, target in command.redirects]
+    if not all(isinstance(word, str) for word in (*command.words, *command.assigned, *targets)):
+        return None
+    assigned = [str(word).partition("=") for word in command.assigned]
+    redirects = [f"{operator} {_quote(str(target))}" for operator, target in command.redirects]
+    return " ".join(
+        [*(f"{name}={_quote(value)}" for name, _, value in assigned), *map(_quote, map(str, command.words)), *redirects]
+    )
 
 
 def _quote(word: str) -> str:
@@ -155,18 +150,6 @@ def _fits(own: Word, word: Word) -> bool:
     if isinstance(own, ShellGlob):
         return own.fits(word) if isinstance(word, str) else own == word
     return word is not None and own == word
-
-
-@dataclass(frozen=True, slots=True)
-class Cover:
-    """Whether allow rules cover a call. If they do, ``rule`` is the place of one of them; else of one that comes close,
-    and ``reason`` says what it does not cover."""
-
-    is_covered: bool
-    rule: int | None = None
-    reason: str = ""
-    exact: str | None = None
-    """The text of the rule that covers just what is not covered."""
 
 
 _UNREADABLE_TEXT: Final = (
@@ -410,41 +393,47 @@ class TouchedCommands:
             " data, read it from a file instead"
         )
 
-    def find_cover(self, rules: Sequence[ShellCommand | None]) -> Cover:
-        """For allow: whether these rules, each of which may cover some of the commands, cover all of them."""
+    def find_cover(self, rules: Sequence[ShellCommand | None]) -> int | None:
+        """For allow: the place of one of these rules, which together cover all commands; None if they do not."""
+        found = [self._find_rule(command, rules) for command in self._judged]
+        return None if None in found else next(iter(found), None)
+
+    def why_uncovered(self, rules: Sequence[ShellCommand | None]) -> tuple[int | None, str, str | None]:
+        """The place of a rule that comes close to a command that no rule covers, what that rule does not cover, and the text
+        of the rule that would cover just this command."""
         if self.commands is None:
-            return Cover(False, None, _UNREADABLE_TEXT if any(rules) else "")
-        first: int | None = None
-        for command in self.commands:
-            if len(self.commands) > 1 and _only_changes_directory(command):
-                continue
-            found = self._find_rule(command, rules)
-            if not found.is_covered:
-                return found if found.reason else self._find_part(rules)
-            first = found.rule if first is None else first
-        return Cover(first is not None, first)
+            return None, _UNREADABLE_TEXT if any(rules) else "", None
+        places = [self._find_rule(command, rules) for command in self._judged]
+        if None not in places:
+            return None, "", None
+        command = self._judged[places.index(None)]
+        near = [(_count_shared(rule, command), -place) for place, rule in enumerate(rules) if rule is not None]
+        shared, place = max(near, default=(0, 0))
+        rule = rules[-place] if shared else None
+        if rule is None:
+            part = next((place for place in places if place is not None), None)
+            return part, "" if part is None else "it covers only a part of what is run", None
+        if covers(rule, command):
+            return -place, _ELSEWHERE, None
+        return -place, _why_uncovered(rule, command), _write(command)
 
-    def _find_rule(self, command: ShellCommand, rules: Sequence[ShellCommand | None]) -> Cover:
-        program = command.words[0] if command.words else None
-        best, most = Cover(False), 0
-        for place, rule in enumerate(rules):
-            if rule is None or rule.words[0] != program:
-                continue
-            is_covered = covers(rule, command)
-            if is_covered and (self._in_workspace or not _is_relative(program)):
-                return Cover(True, place)
-            shared = sum(1 for own, word in zip(rule.words, command.words, strict=False) if _fits(own, word))
-            if shared > most:
-                most = shared
-                reason, exact = (_ELSEWHERE, None) if is_covered else (_why_uncovered(rule, command), _write(command))
-                best = Cover(False, place, reason, exact)
-        return best
+    @property
+    def _judged(self) -> list[ShellCommand]:
+        """The commands that need a rule. ``cd src`` before others does what the ``cwd`` of the tool does."""
+        commands = self.commands or ()
+        return [one for one in commands if len(commands) == 1 or not _only_changes_directory(one)]
 
-    def _find_part(self, rules: Sequence[ShellCommand | None]) -> Cover:
-        for place, rule in enumerate(rules):
-            if rule is not None and any(covers(rule, command) for command in self.commands or ()):
-                return Cover(False, place, "it covers only a part of what is run")
-        return Cover(False)
+    def _find_rule(self, command: ShellCommand, rules: Sequence[ShellCommand | None]) -> int | None:
+        program = str(command.words[0]) if command.words else ""
+        if not self._in_workspace and "/" in program and not program.startswith("/"):
+            return None  # the directory chooses what this name runs
+        return next((place for place, rule in enumerate(rules) if rule is not None and covers(rule, command)), None)
+
+
+def _count_shared(rule: ShellCommand, command: ShellCommand) -> int:
+    """How many words agree; 0 if the program does not."""
+    pairs = list(zip(rule.words, command.words, strict=False))
+    return sum(_fits(*pair) for pair in pairs) if pairs and _fits(*pairs[0]) else 0
 
 
 def _why_uncovered(rule: ShellCommand, command: ShellCommand) -> str:
@@ -457,17 +446,11 @@ def _why_uncovered(rule: ShellCommand, command: ShellCommand) -> str:
     return f"it does not spell the {'assignment' if rule.assigned != command.assigned else 'redirection'}"
 
 
-def _is_relative(program: Word) -> bool:
-    """Whether the directory chooses what this name runs."""
-    return isinstance(program, str) and "/" in program and not program.startswith("/")
-
-
 def _only_changes_directory(command: ShellCommand) -> bool:
-    """``cd src``: the same as the ``cwd`` of the tool, and the sandbox holds it."""
-    if command.assigned or command.redirects or len(command.words) != 2 or command.words[0] != "cd":
-        return False
-    path = command.words[1]
-    return isinstance(path, str) and not path.startswith("-")
+    match command:
+        case ShellCommand(("cd", str(path)), (), ()):
+            return not path.startswith("-")
+    return False
 
 
 def _is_workspace(cwd: str) -> bool:
