@@ -626,8 +626,8 @@ def test_what_rules_on_commands_need_is_loaded_with_the_first_of_them() -> None:
     [
         ("git push origin", ""),
         ("cd x && /usr/bin/git push origin", ""),
-        ("pytest $OPTIONS | tail", " (it matches every command that cannot be read, as this one: write out variables and $(…)"),
-        ("sh -c '$x'", " (it matches every command that cannot be read, as this one"),
+        ("pytest $OPTIONS | tail", " (it matches every command that cannot be read, like this one: write out variables and $(…)"),
+        ("sh -c '$x'", " (it matches every command that cannot be read, like this one"),
         ("sudo git push", " (it matches 'git' wherever it stands in a command, even as an argument or in quotes; if it is only data"),
         ("ls 'a; git push'", " (it matches 'git' wherever it stands in a command"),
     ],

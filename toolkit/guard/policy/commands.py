@@ -382,15 +382,15 @@ class TouchedCommands:
         """Why a deny or ask rule matches a command that does not begin with its program; else empty."""
         if self._mentioned is None:
             return (
-                "it matches every command that cannot be read, as this one: write out variables and $(…), and use neither"
-                " loops nor a shell inside the command"
+                "it matches every command that cannot be read, like this one: write out variables and $(…), and leave out"
+                " loops and shells inside the command"
             )
         program = str(rule.words[0])
         if any(_names(word, _name_of(program), 0) for command in self.commands or () for word in command.words[:1]):
             return ""
         return (
             f"it matches {program!r} wherever it stands in a command, even as an argument or in quotes; if it is only"
-            " data, read it from a file instead"
+            " data, such as a message, pass it in a file"
         )
 
     def find_cover(self, rules: Sequence[ShellCommand | None]) -> int | None:

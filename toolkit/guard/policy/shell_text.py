@@ -12,6 +12,7 @@ Limit: what a program does with its arguments is not judged, and neither is what
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -115,6 +116,18 @@ def read_shell(text: str) -> tuple[ShellCommand, ...] | None:
     except UnreadableText:
         return None
     return tuple(reader.found)
+
+
+def join_texts(texts: Sequence[str]) -> str:
+    """One text for several that are run by themselves. It is read as all of them, and cannot be read if one of them cannot:
+    a quote must not reach from one into the next.
+
+    >>> join_texts(["ls # all", "pwd"])
+    'ls # all\\npwd'
+    >>> read_shell(join_texts(["ls '", "rm x #'"])) is None
+    True
+    """
+    return ("\f" if None in map(read_shell, texts) else "\n").join(texts)
 
 
 class UnreadableText(Exception):
