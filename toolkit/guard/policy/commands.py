@@ -412,7 +412,7 @@ class TouchedCommands:
         rule = rules[-place] if shared else None
         if rule is None:
             part = next((place for place in places if place is not None), None)
-            return part, "" if part is None else "it covers only a part of what is run", None
+            return (None, "", None) if part is None else (part, "it covers only a part of what is run", _write(command))
         if covers(rule, command):
             return -place, _ELSEWHERE, None
         return -place, _why_uncovered(rule, command), _write(command)

@@ -4,7 +4,8 @@ Promise: ``read_shell`` returns commands only for text that bash, dash and zsh r
 not, joined by ``&&``, ``||``, ``|``, ``;`` and line breaks, with assignments, redirections and comments. What a shell
 computes is a ``ShellGlob``, or None for variables, ``$(…)``, backticks and ``~``; the commands inside ``$(…)`` and
 backticks are returned as well. For everything else (compound commands, functions, ``&``, here-documents, ``$'…'``,
-``${x…}``, arithmetic, ``{a,b}``, control characters, other alphabets outside quotes) it returns None. Time is linear.
+``${x…}``, arithmetic, ``{a,b}``, control characters, other alphabets outside quotes) it returns None. ``&>`` is read as
+bash and zsh do; dash takes it for ``&`` and ``>``. Time is linear.
 
 Limit: what a program does with its arguments is not judged, and neither is what a variable or a file holds.
 """
