@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 from typing import Final
 
-from toolkit.guard.policy.shell_text import Command, Glob, Word
+from toolkit.guard.policy.shell_text import ShellCommand, ShellGlob, Word
 
 PROGRAMS: Final = ("a", "b", "git", "a.b", "x", "1", "2", "12", "ab", "aa", "ba", "bb")
 _END: Final = b"\1"
@@ -73,7 +73,7 @@ class Shell:
         return seen, files
 
 
-def is_run_by(command: Command, argv: tuple[str, ...]) -> bool:
+def is_run_by(command: ShellCommand, argv: tuple[str, ...]) -> bool:
     """Whether these arguments are those of the command; what the shell computes may be any words."""
     return _fit(command.words, argv)
 
@@ -83,5 +83,5 @@ def _fit(words: tuple[Word, ...], argv: tuple[str, ...]) -> bool:
         return not argv
     if isinstance(words[0], str):
         return argv[:1] == words[:1] and _fit(words[1:], argv[1:])
-    least = 1 if isinstance(words[0], Glob) else 0
+    least = 1 if isinstance(words[0], ShellGlob) else 0
     return any(_fit(words[1:], argv[place:]) for place in range(least, len(argv) + 1))

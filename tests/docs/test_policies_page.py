@@ -7,7 +7,8 @@ from pathlib import Path
 
 from tests.guard.ways import needs
 from tests.projects import REPOSITORY
-from toolkit import SecurityPolicy, ToolCall, ToolkitContext, create_agent_toolkit
+from toolkit import Rule, SecurityPolicy, ToolCall, ToolkitContext, create_agent_toolkit
+from toolkit.guard import Preview
 from toolkit.guard.policy.policy_file import KEYS, RULE_KEYS
 
 PAGE = (REPOSITORY / "docs/policies.md").read_text()
@@ -57,3 +58,14 @@ def test_the_policy_for_tests_keeps_its_promise(tmp_path: Path) -> None:
 def test_every_key_is_explained() -> None:
     for key in (*KEYS, *RULE_KEYS):
         assert re.search(rf"^\| .*`\[?\[?{key}\]?\]?`", PAGE, re.MULTILINE), key
+
+
+def test_the_table_of_commands_is_right() -> None:
+    table = PAGE.partition("| rule | covers | does not cover |")[2].partition("\n\n")[0]
+    rows = [line.split("|")[1:4] for line in table.splitlines()[2:]]
+    assert len(rows) == 7
+    for rule, covered, others in rows:
+        policy = SecurityPolicy("deny", rules=[Rule("allow", command=rule.strip(" `"))])
+        for cell, decision in ((covered, "allow"), (others, "deny")):
+            for command in re.findall(r"`(.+?)`", cell):
+                assert policy._judge("bash", ["execute"], Preview(shell=command)).decision == decision, command

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Iterable, Iterator
 from copy import copy
 from dataclasses import replace
@@ -131,6 +132,15 @@ def _preview_class() -> type[Preview]:
     return Preview
 
 
+def _join_texts(texts: list[str]) -> str:
+    """Several shell texts are judged as one that runs all of them."""
+    if len(texts) == 1:
+        return texts[0]
+    from toolkit.guard.policy.shell_text import join_texts
+
+    return join_texts(texts)
+
+
 def _preview_from_marks(info: ToolInfo, args: BaseModel, workspace: str) -> Preview:
     found: dict[str, list[str]] = {kind: [] for kind in _CONDITIONS}
     argv: tuple[str, ...] | None = None
@@ -140,8 +150,10 @@ def _preview_from_marks(info: ToolInfo, args: BaseModel, workspace: str) -> Prev
         value = getattr(args, field)
         if value is None:
             continue
-        if kind == "argv":
+        if kind == "argv" and argv is None:
             argv = tuple(value)
+        elif kind == "argv":
+            found["shell"].append(shlex.join(value))
         elif kind == "cwd":
             cwd = "." if value == workspace else str(value)
         elif kind == "env":
@@ -152,8 +164,7 @@ def _preview_from_marks(info: ToolInfo, args: BaseModel, workspace: str) -> Prev
         reads=tuple(found["read-path"]),
         writes=tuple(found["write-path"]),
         argv=argv,
-        # Two shell texts are judged as one that runs both.
-        shell="; ".join(found["shell"]) if found["shell"] else None,
+        shell=_join_texts(found["shell"]) if found["shell"] else None,
         url=found["url"][0] if found["url"] else None,
         cwd=cwd,
         variables=variables,

@@ -11,7 +11,7 @@ from toolkit.errors import PolicyError
 from toolkit.guard import Preview, Rule, SecurityPolicy
 from toolkit.guard.policy.commands import exact_rule
 from toolkit.guard.policy.rule import Decision
-from toolkit.guard.policy.shell_text import Command, Glob, read_shell
+from toolkit.guard.policy.shell_text import ShellCommand, ShellGlob, read_shell
 
 DENYING: Final[tuple[Decision, ...]] = ("deny", "ask")
 OPERATORS: Final = {"&&", "||", ";", "|"}
@@ -46,13 +46,13 @@ def _judge(text: str, rule: Rule[str], default: Decision) -> Decision:
     return SecurityPolicy(default, rules=[rule])._judge("bash", ["execute"], Preview(shell=text)).decision
 
 
-def _is_no_cd(command: Command) -> bool:
+def _is_no_cd(command: ShellCommand) -> bool:
     return command.words[:1] != ("cd",)
 
 
-def _as_written(command: Command) -> tuple[str, ...]:
+def _as_written(command: ShellCommand) -> tuple[str, ...]:
     words = (*command.assigned, *command.words)
-    return tuple("*".join(word.parts) if isinstance(word, Glob) else str(word) for word in words)
+    return tuple("*".join(word.parts) if isinstance(word, ShellGlob) else str(word) for word in words)
 
 
 def _split(text: str) -> list[tuple[str, ...]]:

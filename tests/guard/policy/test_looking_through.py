@@ -324,6 +324,8 @@ ATTACKS: list[str | list[str]] = [
     "echo dG91Y2ggcHduZWQ= | base64 -d | sh",
     "base64 -d <<< dG91Y2ggcHduZWQ= | bash -s",
     "printf 'to%s pwned' uch | env bash",
+    "printf 'to%s pwned' uch | find . -maxdepth 0 -exec bash ';'",
+    "printf 'to%s pwned' uch | nice -n 5 sh",
     # Shells that read text in ways of their own.
     "zsh -c 'nice =touch pwned'",
     "zsh -c 'noglob touch pwned'",
@@ -441,7 +443,7 @@ NEIGHBOURS: list[str | list[str]] = [
     "zip -qr o.zip src", "rg -n --pretty x", "prove -v t", "man ls", "wget -q --user-agent=x https://example.org", "install -m 755 a b", "gcc -Wall -c x.c",
     "go test -run TestX ./...", "zsh -c 'test a = b && ls'", "zsh -c 'ls -l'", "ip addr show", "ccache gcc -c x.c", "nc -z localhost 80",
     "bash ./dev/setup.sh", "touches x", "x-touch y", "ls touch.txt touch_x.py", "git commit -m 'no touching'", "rg -n 'a.*b$' src", "awk '{print $1}' f", "ls *", "ls ?",
-    "[ -d build ] && ls build", "FOO=bar make test", "cd sub && make", "# touch\nls", "wc -l *.py # touch", ["grep", "$(id) `id`", "f"], "bash scripts/proc/run.sh", "tmux kill-session -t x", "gcc-12 -O2 -c x.c", "logsave log make",
+    "[ -d build ] && ls build", "FOO=bar make test", "X=1; ls", "> x", [], "cd sub && make", "# touch\nls", "wc -l *.py # touch", ["grep", "$(id) `id`", "f"], "bash scripts/proc/run.sh", "tmux kill-session -t x", "gcc-12 -O2 -c x.c", "logsave log make",
 ]  # fmt: skip
 
 
@@ -624,8 +626,8 @@ def test_what_rules_on_commands_need_is_loaded_with_the_first_of_them() -> None:
     [
         ("git push origin", ""),
         ("cd x && /usr/bin/git push origin", ""),
-        ("pytest $OPTIONS | tail", " (it matches every command that cannot be read, as this one: write out variables and $(…)"),
-        ("sh -c '$x'", " (it matches every command that cannot be read, as this one"),
+        ("pytest $OPTIONS | tail", " (it matches every command that cannot be read, like this one: write out variables and $(…)"),
+        ("sh -c '$x'", " (it matches every command that cannot be read, like this one"),
         ("sudo git push", " (it matches 'git' wherever it stands in a command, even as an argument or in quotes; if it is only data"),
         ("ls 'a; git push'", " (it matches 'git' wherever it stands in a command"),
     ],

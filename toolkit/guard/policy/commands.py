@@ -1,4 +1,4 @@
-"""Command rules: which commands a rule covers or matches, by their words. ``shell_text.py`` reads the text of both.
+"""ShellCommand rules: which commands a rule covers or matches, by their words. ``shell_text.py`` reads the text of both.
 
 Promise: an allow rule covers exactly the words that it spells. A ``*`` is any text inside its word, a ``*`` by itself one
 word, and a last ``*`` any number of words. Every command of a text must be covered, those inside ``$(…)`` as well, with
@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
 from itertools import islice
@@ -22,20 +21,27 @@ from typing import Final, Literal
 
 from toolkit.errors import PolicyError
 from toolkit.guard.policy.preview import Preview
-from toolkit.guard.policy.shell_text import KEYWORDS, MAX_TEXT, Command, Glob, Word, read_shell
+from toolkit.guard.policy.shell_text import (
+    KEYWORDS,
+    MAX_TEXT,
+    ShellCommand,
+    ShellGlob,
+    UnreadableText,
+    Word,
+    read_shell,
+)
 from toolkit.guard.process.command import is_harmless
 
 # -- rules -------------------------------------------------------------------------------------------------------------
 
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_./:@%+,-][A-Za-z0-9_./:@%+,=-]*", re.ASCII)
-_MAX_SHOWN: Final = 400
 
 
-def read_rule(text: str, decision: Literal["allow", "ask", "deny"]) -> Command:
+def read_rule(text: str, decision: Literal["allow", "ask", "deny"]) -> ShellCommand:
     """The command of a rule. Its globs are patterns; a quoted ``*`` is a star.
 
     >>> read_rule("git log *", "allow").words
-    ('git', 'log', Glob(source='*', parts=('', '')))
+    ('git', 'log', ShellGlob(source='*', parts=('', '')))
     """
     first = text.split(" ")[0]
     if first in KEYWORDS:
@@ -59,7 +65,7 @@ def read_rule(text: str, decision: Literal["allow", "ask", "deny"]) -> Command:
             f"a rule that denies or asks names a program and its arguments only, not {text!r}; leave out assignments"
             " and redirections"
         )
-    return Command(command.words[:-1] if _is_open(command) else command.words)
+    return ShellCommand(command.words[:-1] if _is_open(command) else command.words)
 
 
 def write_rule(words: Iterable[str]) -> str:
@@ -87,25 +93,22 @@ def exact_rule(preview: Preview) -> str | None:
         return None
     text = spell(touched.commands[0])
     try:
-        is_exact = text is not None and touched.find_cover([read_rule(text, "allow")]).is_covered
+        is_exact = text is not None and touched.find_cover([read_rule(text, "allow")]) is not None
     except PolicyError:
         return None
     return text if is_exact else None
 
 
-def spell(command: Command) -> str | None:
+def spell(command: ShellCommand) -> str | None:
     """The text of the rule that covers only this command; None if a word of it is known only to the shell."""
-    words: list[str] = []
-    for operator, word in (
-        *(("=", word) for word in command.assigned),
-        *(("", word) for word in command.words),
-        *command.redirects,
-    ):
-        if not isinstance(word, str):
-            return None
-        name, _, value = word.partition("=")
-        words += [f"{name}={_quote(value)}" if operator == "=" else f"{operator} {_quote(word)}".lstrip()]
-    return " ".join(words)
+    targets = [target for _, target in command.redirects]
+    if not all(isinstance(word, str) for word in (*command.words, *command.assigned, *targets)):
+        return None
+    assigned = [str(word).partition("=") for word in command.assigned]
+    redirects = [f"{operator} {_quote(str(target))}" for operator, target in command.redirects]
+    return " ".join(
+        [*(f"{name}={_quote(value)}" for name, _, value in assigned), *map(_quote, map(str, command.words)), *redirects]
+    )
 
 
 def _quote(word: str) -> str:
@@ -115,7 +118,7 @@ def _quote(word: str) -> str:
 # -- allow -------------------------------------------------------------------------------------------------------------
 
 
-def covers(rule: Command, command: Command) -> bool:
+def covers(rule: ShellCommand, command: ShellCommand) -> bool:
     """Whether an allow rule spells a command.
 
     >>> git_log, = read_shell("git log -1")
@@ -133,9 +136,9 @@ def covers(rule: Command, command: Command) -> bool:
     )
 
 
-def _is_open(rule: Command) -> bool:
+def _is_open(rule: ShellCommand) -> bool:
     last = rule.words[-1]
-    return isinstance(last, Glob) and last.source == "*"
+    return isinstance(last, ShellGlob) and last.source == "*"
 
 
 def _fit_all(own: Sequence[Word], words: Sequence[Word]) -> bool:
@@ -144,27 +147,16 @@ def _fit_all(own: Sequence[Word], words: Sequence[Word]) -> bool:
 
 def _fits(own: Word, word: Word) -> bool:
     """What the shell computes may be several words: only the same glob fits it."""
-    if isinstance(own, Glob):
+    if isinstance(own, ShellGlob):
         return own.fits(word) if isinstance(word, str) else own == word
     return word is not None and own == word
-
-
-@dataclass(frozen=True, slots=True)
-class Cover:
-    """Whether allow rules cover a call. If they do, ``rule`` is the place of one of them; else of one that comes close,
-    and ``reason`` says what it does not cover."""
-
-    is_covered: bool
-    rule: int | None = None
-    reason: str = ""
-    exact: str | None = None
-    """The text of the rule that covers just what is not covered."""
 
 
 _UNREADABLE_TEXT: Final = (
     "allow rules cover only commands that can be read: words, && || ; |, redirections, globs, variables and $(…), without"
     " loops, functions, & and <<"
 )
+_ELSEWHERE: Final = "it covers this program only in the workspace's own directory: start it there, without cwd or cd"
 
 
 # -- deny and ask ------------------------------------------------------------------------------------------------------
@@ -177,20 +169,17 @@ _SHELLS: Final = frozenset(["sh", "bash", "rbash", "dash", "ash", "zsh", "ksh", 
 _EVALUATE: Final = frozenset([".", "eval", "source", "trap"])  # words of the shell itself
 _PIECE: Final = re.compile(r"[A-Za-z0-9_./+-]+", re.ASCII)
 _READS_INPUT: Final = re.compile(r"-|-[a-z]*s[a-z]*|(?:.*/)?(?:dev/.*(?:stdin|fd)|proc/.*fd).*", re.ASCII | re.DOTALL)
+_NO_SCRIPT: Final = re.compile(r"[-+]|[^A-Za-z0-9]*$", re.ASCII)
 _ESCAPE: Final = re.compile(r"\\[abefnrtv]")
 _QUOTING: Final = re.compile(r"\\\n|[\\'\"]")
 _BRACKETS: Final = re.compile(r"\[.*\]?", re.DOTALL)
 _LETTER: Final = re.compile(r"[A-Za-z0-9]", re.ASCII)
 
 
-class _Unreadable(Exception):
-    """Something of a command cannot be read."""
-
-
 class _Mentioned:
     """Everything that the words of a call mention: its commands, and the text inside their words."""
 
-    def __init__(self, commands: Iterable[Command]) -> None:
+    def __init__(self, commands: Iterable[ShellCommand]) -> None:
         self._groups: set[tuple[Word, ...]] = set()
         """Words that follow each other."""
         self._inside: set[tuple[str, ...]] = set()
@@ -216,35 +205,32 @@ class _Mentioned:
             or any(_mentions(group, words, may_go_on=False) for group in self._inside)
         )
 
-    def _add_command(self, command: Command, depth: int) -> None:
+    def _add_command(self, command: ShellCommand, depth: int) -> None:
         self._add_group(command.words, depth)
         for word in (*command.assigned, *(target for _, target in command.redirects)):
             self._add_group((word,), depth)
 
     def _add_group(self, words: tuple[Word, ...], depth: int) -> None:
         self._groups.add(words)
-        shells: list[int] = []
         for word in set(words):
             if isinstance(word, str):
                 self._add_word(word)
                 if _name_of(word).rstrip("0123456789.-") in _SHELLS:
-                    shells.append(words.index(word))
+                    self._add_shell(words[words.index(word) + 1 :], depth)
             elif word is None:
-                raise _Unreadable
+                raise UnreadableText
             else:
                 self._globs.add(_pattern_of(word))
         start = 1 if words[:1] in (("builtin",), ("command",)) else 0
         if words[start : start + 1] and words[start] in _EVALUATE:
-            shells.append(start)
-        if shells:
-            self._add_shell(words[min(shells) + 1 :], depth)
+            self._add_shell(words[start + 1 :], depth)
 
     def _add_word(self, word: str) -> None:
         self._add_name(word)
         if not _PIECE.fullmatch(word):
             self._length += len(word)
             if self._length > MAX_TEXT:
-                raise _Unreadable
+                raise UnreadableText
             inside = _split(word)
             self._inside |= inside
             for piece in set().union(*inside):
@@ -256,18 +242,17 @@ class _Mentioned:
             self._options.add(word)
 
     def _add_shell(self, words: Sequence[Word], depth: int) -> None:
-        """The words behind the name of a shell: its text must be readable, and it must not read its input."""
-        if depth == _MAX_DEPTH or all(isinstance(word, str) and word.startswith(("-", "+")) for word in words):
-            raise _Unreadable
-        for word in words:
+        """The words behind the name of a shell: it must not read its input, and its text must be readable."""
+        if depth == _MAX_DEPTH or all(isinstance(word, str) and _NO_SCRIPT.match(word) for word in words):
+            raise UnreadableText
+        for word in set(words):
             if not isinstance(word, str) or _READS_INPUT.fullmatch(word):
-                raise _Unreadable
-            if not _PLAIN.fullmatch(word):
-                commands = read_shell(word)
-                if commands is None:
-                    raise _Unreadable
-                for command in commands:
-                    self._add_command(command, depth + 1)
+                raise UnreadableText
+            commands = () if _PLAIN.fullmatch(word) or not _LETTER.search(word) else read_shell(word)
+            if commands is None:
+                raise UnreadableText
+            for command in commands:
+                self._add_command(command, depth + 1)
 
 
 def _split(word: str) -> set[tuple[str, ...]]:
@@ -280,7 +265,7 @@ def _name_of(program: str) -> str:
     return program.rpartition("/")[2]
 
 
-def _pattern_of(glob: Glob) -> str:
+def _pattern_of(glob: ShellGlob) -> str:
     """The last name of a glob, with ``*`` for what is in brackets."""
     return _name_of(_BRACKETS.sub("*", "*".join(glob.parts)))
 
@@ -313,7 +298,7 @@ def _mentions(group: Sequence[Word], words: Sequence[Word], *, may_go_on: bool =
 
 def _names(word: Word, program: str, place: int) -> bool:
     """Whether a word is the program, may become it, or holds its name."""
-    if isinstance(word, Glob):
+    if isinstance(word, ShellGlob):
         pattern = _pattern_of(word)
         return (place == 0 or _LETTER.search(pattern) is not None) and fnmatchcase(program, pattern)
     if word is None:
@@ -338,7 +323,11 @@ def _step(states: set[tuple[int, bool]], word: Word, words: Sequence[Word]) -> s
         wanted = words[found]
         if _fits(wanted, word) or wanted in _pieces(word):
             following.add((found + 1, False))
-        if is_option or may_be_value or (wanted.parts[0] if isinstance(wanted, Glob) else str(wanted)).startswith("-"):
+        if (
+            is_option
+            or may_be_value
+            or (wanted.parts[0] if isinstance(wanted, ShellGlob) else str(wanted)).startswith("-")
+        ):
             following.add((found, is_option))
     return following
 
@@ -349,7 +338,7 @@ def _step(states: set[tuple[int, bool]], word: Word, words: Sequence[Word]) -> s
 class TouchedCommands:
     """The commands of one call, where they start, and with which variables."""
 
-    def __init__(self, commands: tuple[Command, ...] | None, *, in_workspace: bool) -> None:
+    def __init__(self, commands: tuple[ShellCommand, ...] | None, *, in_workspace: bool) -> None:
         self.commands: Final = commands
         """What the call runs; None if that cannot be read."""
         self.in_workspace: Final = in_workspace
@@ -358,12 +347,14 @@ class TouchedCommands:
     @staticmethod
     def from_preview(preview: Preview) -> TouchedCommands:
         """Variables that the call adds are assignments whose value is not known, unless they are harmless."""
-        odd = tuple(Glob(f"{name}=*", (f"{name}=", "")) for name in sorted(preview.variables) if not is_harmless(name))
-        own: tuple[Command, ...] = () if preview.argv is None else (Command(preview.argv),)
+        odd = tuple(
+            ShellGlob(f"{name}=*", (f"{name}=", "")) for name in sorted(preview.variables) if not is_harmless(name)
+        )
+        own: tuple[ShellCommand, ...] = () if preview.argv is None else (ShellCommand(preview.argv),)
         read = () if preview.shell is None else read_shell(preview.shell)
         commands = None if read is None else (*own, *read)
         if commands is not None and odd:
-            commands = tuple(Command(one.words, (*odd, *one.assigned), one.redirects) for one in commands)
+            commands = tuple(ShellCommand(one.words, (*odd, *one.assigned), one.redirects) for one in commands)
         return TouchedCommands(
             commands,
             in_workspace=_is_workspace(preview.cwd) and not any(one.words[:1] == ("cd",) for one in commands or ()),
@@ -380,7 +371,7 @@ class TouchedCommands:
                 return None
         try:
             return _Mentioned(self.commands)
-        except _Unreadable:
+        except UnreadableText:
             return None
 
     @property
@@ -388,88 +379,83 @@ class TouchedCommands:
         """Whether everything that the call runs can be read, that which a shell in it runs as well."""
         return self._mentioned is not None
 
-    def match(self, rule: Command) -> bool:
+    def match(self, rule: ShellCommand) -> bool:
         """For deny and ask: whether a rule matches anything that is mentioned. What cannot be read is a match."""
         return self._mentioned is None or self._mentioned.match(rule.words)
 
-    def why_matched(self, rule: Command) -> str:
+    def why_matched(self, rule: ShellCommand) -> str:
         """Why a deny or ask rule matches a command that does not begin with its program; else empty."""
         if self._mentioned is None:
             return (
-                "it matches every command that cannot be read, as this one: write out variables and $(…), and use neither"
-                " loops nor a shell inside the command"
+                "it matches every command that cannot be read, like this one: write out variables and $(…), and leave out"
+                " loops and shells inside the command"
             )
         program = str(rule.words[0])
-        if any(command.words and _names(command.words[0], _name_of(program), 0) for command in self.commands or ()):
+        if any(_names(word, _name_of(program), 0) for command in self.commands or () for word in command.words[:1]):
             return ""
         return (
             f"it matches {program!r} wherever it stands in a command, even as an argument or in quotes; if it is only"
-            " data, read it from a file instead"
+            " data, such as a message, pass it in a file"
         )
 
-    def find_cover(self, rules: Sequence[Command | None]) -> Cover:
-        """For allow: whether these rules, each of which may cover some of the commands, cover all of them."""
+    def find_cover(self, rules: Sequence[ShellCommand | None]) -> int | None:
+        """For allow: the place of one of these rules, which together cover all commands; None if they do not."""
+        found = [self._find_rule(command, rules) for command in self._judged]
+        return None if None in found else next(iter(found), None)
+
+    def why_uncovered(self, rules: Sequence[ShellCommand | None]) -> tuple[int | None, str, str | None]:
+        """The place of a rule that comes close to a command that no rule covers, what that rule does not cover, and the text
+        of the rule that would cover just this command."""
         if self.commands is None:
-            return Cover(False, None, _UNREADABLE_TEXT if any(rules) else "")
-        first: int | None = None
-        for command in self.commands:
-            if len(self.commands) > 1 and _only_changes_directory(command):
-                continue
-            found = self._find_rule(command, rules)
-            if not found.is_covered:
-                return found if found.reason else self._find_part(rules)
-            first = found.rule if first is None else first
-        return Cover(first is not None, first)
+            return None, _UNREADABLE_TEXT if any(rules) else "", None
+        places = [self._find_rule(command, rules) for command in self._judged]
+        if None not in places:
+            return None, "", None
+        command = self._judged[places.index(None)]
+        near = [(_count_shared(rule, command), -place) for place, rule in enumerate(rules) if rule is not None]
+        shared, place = max(near, default=(0, 0))
+        rule = rules[-place] if shared else None
+        if rule is None:
+            part = next((place for place in places if place is not None), None)
+            return (None, "", None) if part is None else (part, "it covers only a part of what is run", spell(command))
+        if covers(rule, command):
+            return -place, _ELSEWHERE, None
+        return -place, _why_uncovered(rule, command), spell(command)
 
-    def _find_rule(self, command: Command, rules: Sequence[Command | None]) -> Cover:
-        program = command.words[0] if command.words else None
-        best, most = Cover(False), 0
-        for place, rule in enumerate(rules):
-            if rule is None or rule.words[0] != program:
-                continue
-            is_covered = covers(rule, command)
-            if is_covered and (self.in_workspace or not _is_relative(program)):
-                return Cover(True, place)
-            shared = sum(1 for own, word in zip(rule.words, command.words, strict=False) if _fits(own, word))
-            if shared > most:
-                most, exact = shared, spell(command)
-                reason = _why_elsewhere(program) if is_covered else _why_uncovered(rule, command)
-                best = Cover(False, place, reason, None if is_covered else exact)
-        return best
+    @property
+    def _judged(self) -> list[ShellCommand]:
+        """The commands that need a rule. ``cd src`` before others does what the ``cwd`` of the tool does."""
+        commands = self.commands or ()
+        return [one for one in commands if len(commands) == 1 or not _only_changes_directory(one)]
 
-    def _find_part(self, rules: Sequence[Command | None]) -> Cover:
-        for place, rule in enumerate(rules):
-            if rule is not None and any(covers(rule, command) for command in self.commands or ()):
-                return Cover(False, place, "it covers only a part of what is run")
-        return Cover(False)
+    def _find_rule(self, command: ShellCommand, rules: Sequence[ShellCommand | None]) -> int | None:
+        program = str(command.words[0]) if command.words else ""
+        if not self.in_workspace and "/" in program and not program.startswith("/"):
+            return None  # the directory chooses what this name runs
+        return next((place for place, rule in enumerate(rules) if rule is not None and covers(rule, command)), None)
 
 
-def _why_elsewhere(program: Word) -> str:
-    return "it covers this program only in the workspace's own directory: start it there, without cwd or cd"
+def _count_shared(rule: ShellCommand, command: ShellCommand) -> int:
+    """How many words agree; 0 if the program does not."""
+    pairs = list(zip(rule.words, command.words, strict=False))
+    return sum(_fits(*pair) for pair in pairs) if pairs and _fits(*pairs[0]) else 0
 
 
-def _why_uncovered(rule: Command, command: Command) -> str:
-    added = next((word for word in command.assigned if isinstance(word, Glob)), None)
-    if added is not None and added not in rule.assigned:
-        return f"it does not cover a call that sets the environment variable {added.parts[0][:-1][:40]!r}"
-    if not covers(Command(rule.words), Command(command.words)):
-        if any(not isinstance(word, str) for word in command.words):
-            return "it covers only the words that it spells, not a glob, a variable or $(…)"
-        return "it covers only the words that it spells"
+def _why_uncovered(rule: ShellCommand, command: ShellCommand) -> str:
+    added = [word for word in command.assigned if isinstance(word, ShellGlob) and word not in rule.assigned]
+    if added:
+        return f"it does not cover a call that sets the environment variable {added[0].parts[0][:-1][:40]!r}"
+    if not covers(ShellCommand(rule.words), ShellCommand(command.words)):
+        is_known = all(isinstance(word, str) for word in command.words)
+        return f"it covers only the words that it spells{'' if is_known else ', not a glob, a variable or $(…)'}"
     return f"it does not spell the {'assignment' if rule.assigned != command.assigned else 'redirection'}"
 
 
-def _is_relative(program: Word) -> bool:
-    """Whether the directory chooses what this name runs."""
-    return isinstance(program, str) and "/" in program and not program.startswith("/")
-
-
-def _only_changes_directory(command: Command) -> bool:
-    """``cd src``: the same as the ``cwd`` of the tool, and the sandbox holds it."""
-    if command.assigned or command.redirects or len(command.words) != 2 or command.words[0] != "cd":
-        return False
-    path = command.words[1]
-    return isinstance(path, str) and not path.startswith("-")
+def _only_changes_directory(command: ShellCommand) -> bool:
+    match command:
+        case ShellCommand(("cd", str(path)), (), ()):
+            return not path.startswith("-")
+    return False
 
 
 def _is_workspace(cwd: str) -> bool:

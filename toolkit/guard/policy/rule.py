@@ -13,7 +13,7 @@ from toolkit.guard.permission import PERMISSIONS, Permission, unknown_permission
 if TYPE_CHECKING:
     from toolkit.guard.files.consent import AskRule, Globs, LocatedPath, RealPath
     from toolkit.guard.network.hosts import Host, HostPattern
-    from toolkit.guard.policy.shell_text import Command
+    from toolkit.guard.policy.shell_text import ShellCommand
     from toolkit.guard.policy.touched import Touched
 
 
@@ -310,7 +310,7 @@ def _host_pattern(text: str) -> HostPattern:
         raise PolicyError(str(error)) from None
 
 
-def _read_command(command: str, decision: Decision) -> Command:
+def _read_command(command: str, decision: Decision) -> ShellCommand:
     from toolkit.guard.policy.commands import read_rule
 
     return read_rule(command, decision)

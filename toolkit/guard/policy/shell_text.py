@@ -1,11 +1,11 @@
 """Reads shell text: which commands it runs, as plain data.
 
-Promise: ``read_shell`` returns commands only for text that bash, dash and zsh read in exactly this way. The text is words,
-quoted or not, joined by ``&&``, ``||``, ``|``, ``;`` and line breaks, with assignments, redirections and comments. A word
-that the shell computes is returned as such: a ``Glob``, or None for variables, ``$(…)``, backticks and ``~``. The commands
-inside ``$(…)`` and backticks are returned, too. For everything else (compound commands, functions, ``&``, here-documents,
-``$'…'``, ``${x…}``, arithmetic, ``{a,b}``, control characters, other alphabets outside quotes) it returns None. Time is
-linear in the length of the text.
+Promise: ``read_shell`` returns commands only for text that bash, dash and zsh read in exactly this way: words, quoted or
+not, joined by ``&&``, ``||``, ``|``, ``;`` and line breaks, with assignments, redirections and comments. What a shell
+computes is a ``ShellGlob``, or None for variables, ``$(…)``, backticks and ``~``; the commands inside ``$(…)`` and
+backticks are returned as well. For everything else (compound commands, functions, ``&``, here-documents, ``$'…'``,
+``${x…}``, arithmetic, ``{a,b}``, control characters, other alphabets outside quotes) it returns None. ``&>`` is read as
+bash and zsh do; dash takes it for ``&`` and ``>``. Time is linear.
 
 Limit: what a program does with its arguments is not judged, and neither is what a variable or a file holds.
 """
@@ -13,6 +13,7 @@ Limit: what a program does with its arguments is not judged, and neither is what
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -24,7 +25,7 @@ _VARIABLE: Final = r"\$(?:[A-Za-z_][A-Za-z0-9_]*|[0-9?$#!*@-]|\{[A-Za-z_][A-Za-z
 _TOKEN: Final = re.compile(
     r"(?P<blank>[ \t]+(?:\\\n[ \t]*)*)"
     r"|(?P<join>\n|&&|\|\||\|(?![&|])|;(?![;&|]))"
-    r"|(?P<redirect>&>>|&>|>>|>\||>&|<&|>(?!\()|<(?![<>(]))"
+    r"|(?P<redirect>&>>?|[0-9]?(?:>>|>\||>&|<&|>(?!\()|<(?![<>(])))"
     r"|(?P<bare>[A-Za-z0-9_./:@%+,=^!~{}\[\]*?#-]+)"
     r"|\\(?P<escaped>[ -~])"
     r"|'(?P<single>[^']*)'"
@@ -33,6 +34,7 @@ _TOKEN: Final = re.compile(
     r"|(?P<close>\))",
     re.ASCII,
 )
+_PLAIN_WORD: Final = re.compile(r"[A-Za-z0-9_./:@%+,-]+(?=[ \t\n;|)]|&&|\Z)", re.ASCII)  # as most are
 _IN_DOUBLE: Final = re.compile(
     rf"(?P<text>[^\"$`\\]+|\\[^$`\"\\\n]|\$(?=[\" |)/.,]))|\\(?P<escaped>[$`\"\\])|(?P<variable>{_VARIABLE})"
     r"|(?P<open>\$\((?!\()|`)"
@@ -44,7 +46,7 @@ _TILDE: Final = re.compile(r"(?<![A-Za-z0-9_^}.])~", re.ASCII)
 _LITERAL_BRACES: Final = re.compile(r"\{[A-Za-z0-9_-]*\}", re.ASCII)
 _GLOB: Final = re.compile(r"[*?]|\[(?!$)|(?<!^)\[")
 _ODD_START: Final = re.compile(r"=[^=]")  # zsh puts the path of a program for `=program`
-_QUOTED: Final = "\0"  # stands for what is quoted, where only the rest is looked at
+_MARK: Final = "\0"  # in no text: stands for what is quoted where only the rest is looked at, and for a star in a glob
 KEYWORDS: Final = frozenset(
     {
         "case", "coproc", "do", "done", "elif", "else", "end", "esac", "fi", "for", "foreach", "function", "if", "in",
@@ -54,7 +56,7 @@ KEYWORDS: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Glob:
+class ShellGlob:
     """An unquoted word with ``*``, ``?`` or ``[``: in a command it stands for the names of files, in a rule for any word
     that fits it."""
 
@@ -65,12 +67,12 @@ class Glob:
     def fits(self, word: str) -> bool:
         """Whether the word is these parts with any text for each star; ``?`` and ``[`` are themselves.
 
-        >>> Glob("a*c", ("a", "c")).fits("abc"), Glob("a*c", ("a", "c")).fits("ab")
+        >>> ShellGlob("a*c", ("a", "c")).fits("abc"), ShellGlob("a*c", ("a", "c")).fits("ab")
         (True, False)
         """
-        first, *middle, last = self.parts if len(self.parts) > 1 else (*self.parts, "")
         if len(self.parts) == 1:
-            return word == first
+            return word == self.parts[0]
+        first, *middle, last = self.parts
         if len(word) < len(first) + len(last) or not (word.startswith(first) and word.endswith(last)):
             return False
         place = len(first)
@@ -82,11 +84,11 @@ class Glob:
         return True
 
 
-Word: TypeAlias = "str | Glob | None"
+Word: TypeAlias = "str | ShellGlob | None"
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class ShellCommand:
     """One simple command."""
 
     words: tuple[Word, ...]
@@ -97,7 +99,7 @@ class Command:
     """What leads to or from a file other than ``/dev/null``: ``(">", "build.log")``."""
 
 
-def read_shell(text: str) -> tuple[Command, ...] | None:
+def read_shell(text: str) -> tuple[ShellCommand, ...] | None:
     """The commands that a text runs, in the order in which they end; None if the text cannot be read.
 
     >>> [command.words for command in read_shell("pytest -q 2>&1 | tail -5")]
@@ -112,12 +114,24 @@ def read_shell(text: str) -> tuple[Command, ...] | None:
     reader = _Reader(text)
     try:
         reader.read_commands(0)
-    except _Unreadable:
+    except UnreadableText:
         return None
     return tuple(reader.found)
 
 
-class _Unreadable(Exception):
+def join_texts(texts: Sequence[str]) -> str:
+    """One text for several that are run by themselves. It is read as all of them, and cannot be read if one of them cannot:
+    a quote must not reach from one into the next.
+
+    >>> join_texts(["ls # all", "pwd"])
+    'ls # all\\npwd'
+    >>> read_shell(join_texts(["ls '", "rm x #'"])) is None
+    True
+    """
+    return ("\f" if None in map(read_shell, texts) else "\n").join(texts)
+
+
+class UnreadableText(Exception):
     """Something is not certain to be read alike by every shell."""
 
 
@@ -140,7 +154,7 @@ class _Building:
         elif word is None or (_PROGRAM.fullmatch(bare) and bare not in KEYWORDS):
             self.words.append(word)
         else:
-            raise _Unreadable
+            raise UnreadableText
 
     def add_redirect(self, operator: str, target: Word) -> None:
         self.is_empty = False
@@ -148,28 +162,28 @@ class _Building:
             if target != "/dev/null":
                 self.redirects.append((operator, target))
         elif not isinstance(target, str) or not re.fullmatch(r"[0-9-]", target, re.ASCII):
-            raise _Unreadable
+            raise UnreadableText
 
 
 class _Reader:
     """Goes through a text once, from left to right."""
 
     def __init__(self, text: str) -> None:
-        self.found: list[Command] = []
+        self.found: list[ShellCommand] = []
         self._text = text
         self._place = 0
 
     def read_commands(self, depth: int) -> None:
         """The commands up to the end of the text, or up to the ``)`` that ends a substitution."""
         if depth > _MAX_DEPTH:
-            raise _Unreadable
+            raise UnreadableText
         command, join, count = _Building(), "", len(self.found)
         while self._place < len(self._text):
             token = self._next()
             kind = token.lastgroup
             if kind == "close":
                 if depth == 0:
-                    raise _Unreadable
+                    raise UnreadableText
                 break
             if kind == "blank":
                 self._place = token.end()
@@ -179,94 +193,71 @@ class _Reader:
                     self._finish(command)
                     command, join = _Building(), token[0]
                 elif token[0] != "\n":
-                    raise _Unreadable
+                    raise UnreadableText
             elif kind == "redirect":
-                self._read_redirect(command, "", depth)
+                self._read_redirect(command, token, depth)
             elif self._text[self._place] == "#":
                 end = self._text.find("\n", self._place)
                 self._place = len(self._text) if end < 0 else end
             else:
-                self._read_argument(command, depth)
+                command.add_word(*self._read_word(depth))
         if not command.is_empty:
             self._finish(command)
         elif join not in (";", "\n") or count == len(self.found):
-            raise _Unreadable
+            raise UnreadableText
 
     def _next(self) -> re.Match[str]:
         token = _TOKEN.match(self._text, self._place)
         if token is None:
-            raise _Unreadable
+            raise UnreadableText
         return token
 
     def _finish(self, command: _Building) -> None:
-        self.found.append(Command(tuple(command.words), tuple(command.assigned), tuple(command.redirects)))
+        self.found.append(ShellCommand(tuple(command.words), tuple(command.assigned), tuple(command.redirects)))
 
-    def _read_argument(self, command: _Building, depth: int) -> None:
-        word, bare = self._read_word(depth)
-        if self._text[self._place : self._place + 1] in ("<", ">") and bare[-1] in "0123456789}":
-            # `2>x` and `{name}>x` choose a descriptor; not every shell reads `10>x` like this.
-            if len(bare) == 1:
-                self._read_redirect(command, bare, depth)
-                return
-            if bare.isdecimal() or bare[-1] == "}":
-                raise _Unreadable
-        command.add_word(word, bare)
-
-    def _read_redirect(self, command: _Building, descriptor: str, depth: int) -> None:
-        operator = self._next()
-        if operator.lastgroup != "redirect":
-            raise _Unreadable
+    def _read_redirect(self, command: _Building, operator: re.Match[str], depth: int) -> None:
         self._place = operator.end()
         blank = _TOKEN.match(self._text, self._place)
         if blank is not None and blank.lastgroup == "blank":
             self._place = blank.end()
-        if self._text[self._place : self._place + 1] == "#":
-            raise _Unreadable
         target, bare = self._read_word(depth)
         if _ASSIGNMENT.match(bare):  # a mistake to bash
-            raise _Unreadable
-        if self._text[self._place : self._place + 1] in ("<", ">") and bare[-1] in "0123456789}":
-            raise _Unreadable
-        command.add_redirect(descriptor + operator[0], target)
+            raise UnreadableText
+        command.add_redirect(operator[0], target)
 
     def _read_word(self, depth: int) -> tuple[Word, str]:
         """The word at this place, and its unquoted text."""
+        plain = _PLAIN_WORD.match(self._text, self._place)
+        if plain is not None:
+            self._place = plain.end()
+            return plain[0], plain[0]
         start, bare, is_computed = self._place, "", False
         value: list[str] = []
-        stars: list[int] = []  # places in `value` of pieces in which a star is special
         while self._place < len(self._text):
             token = self._next()
             kind = token.lastgroup
-            if kind == "bare":
-                stars.append(len(value))
-                value.append(token[0])
-                bare += token[0]
-            elif kind in ("escaped", "single"):
-                value.append(token[kind])
-                bare += _QUOTED
-            elif kind == "variable":
-                is_computed = True
-                bare += _QUOTED
-            elif kind == "open":
-                bare += _QUOTED
-                if token[0] == '"':
-                    is_computed |= self._read_double(value, depth)
-                else:
-                    is_computed = True
-                    self._read_substitution(token[0], depth, quoted=False)
-                continue
-            else:
+            if kind not in ("bare", "escaped", "single", "variable", "open"):
                 break
+            bare += token[0] if kind == "bare" else _MARK
+            if kind == "open":
+                is_computed |= (
+                    self._read_double(value, depth) if token[0] == '"' else self._read_substitution(token[0], depth)
+                )
+                continue
+            is_computed |= kind == "variable"
+            value.append(token[0].replace("*", _MARK) if kind == "bare" else token["escaped"] or token["single"] or "")
             self._place = token.end()
-        if not bare:
-            raise _Unreadable
+        following = self._text[self._place : self._place + 1]
         unbraced = _LITERAL_BRACES.sub("", bare)
-        if "{" in unbraced or "}" in unbraced or _ODD_START.match(bare):
-            raise _Unreadable
+        if bare[:1] in ("", "#") or "{" in unbraced or "}" in unbraced or _ODD_START.match(bare):
+            raise UnreadableText
+        # `10>x` and `{name}>x` choose a descriptor in some shells; in `''2>x`, the 2 is a part of the word.
+        if following and (following in "<>" and (bare.isdecimal() or bare[-1] == "}") or following in "0123456789"):
+            raise UnreadableText
         if is_computed or _TILDE.search(bare):
             return None, bare
         if _GLOB.search(bare):
-            return Glob(self._text[start : self._place], _split_at_stars(value, stars)), bare
+            return ShellGlob(self._text[start : self._place], tuple("".join(value).split(_MARK))), bare
         return "".join(value), bare
 
     def _read_double(self, value: list[str], depth: int) -> bool:
@@ -276,10 +267,9 @@ class _Reader:
         while self._text[self._place : self._place + 1] != '"':
             piece = _IN_DOUBLE.match(self._text, self._place)
             if piece is None:
-                raise _Unreadable
+                raise UnreadableText
             if piece.lastgroup == "open":
-                is_computed = True
-                self._read_substitution(piece[0], depth, quoted=True)
+                is_computed = self._read_substitution(piece[0], depth, quoted=True)
                 continue
             is_computed |= piece.lastgroup == "variable"
             value.append(piece["text"] or piece["escaped"] or "")
@@ -287,30 +277,22 @@ class _Reader:
         self._place += 1
         return is_computed
 
-    def _read_substitution(self, opening: str, depth: int, *, quoted: bool) -> None:
+    def _read_substitution(self, opening: str, depth: int, *, quoted: bool = False) -> bool:
+        """The commands in ``$(…)`` or backticks; True, as what they print is not known."""
         if opening == "`":
             inside = _IN_BACKTICKS.match(self._text, self._place)
             if inside is None or (quoted and '"' in inside[1]):
-                raise _Unreadable
+                raise UnreadableText
             reader = _Reader(inside[1])
             reader.read_commands(depth + 1)
             if reader._place != len(inside[1]):  # a ")" that nothing has opened
-                raise _Unreadable
+                raise UnreadableText
             self.found += reader.found
             self._place = inside.end()
-            return
+            return True
         self._place += len(opening)
         self.read_commands(depth + 1)
         if self._text[self._place : self._place + 1] != ")":
-            raise _Unreadable
+            raise UnreadableText
         self._place += 1
-
-
-def _split_at_stars(value: list[str], stars: list[int]) -> tuple[str, ...]:
-    special = set(stars)
-    parts = [""]
-    for place, piece in enumerate(value):
-        first, *others = piece.split("*") if place in special else [piece]
-        parts[-1] += first
-        parts += others
-    return tuple(parts)
+        return True

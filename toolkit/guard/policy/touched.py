@@ -62,7 +62,7 @@ class Touched(NamedTuple):
         found += [next((rule for rule in rules if rule.allows_host(host)), None) for host in self.hosts]
         if self.commands is not None:
             cover = self.commands.find_cover([rule.spelled for rule in rules])
-            found.append(None if cover.rule is None or not cover.is_covered else rules[cover.rule])
+            found.append(None if cover is None else rules[cover])
         return found[0] if found and all(rule is not None for rule in found) else None
 
     def why_matched(self, rule: Rule[Any]) -> str:
@@ -83,10 +83,8 @@ class Touched(NamedTuple):
                 return f"{place.text!r} leads to a place that no allow rule covers", None
         if self.commands is None:
             return "", None
-        cover = self.commands.find_cover([rule.spelled for rule in rules])
-        if cover.is_covered or not cover.reason:
-            return "", None
-        return (cover.reason if cover.rule is None else f"{rules[cover.rule]!r}: {cover.reason}"), cover.exact
+        near, reason, exact = self.commands.why_uncovered([rule.spelled for rule in rules])
+        return (f"{rules[near]!r}: {reason}" if near is not None else reason), exact
 
 
 def _host_of(url: str) -> Host | None:
