@@ -330,6 +330,17 @@ def test_the_guard_needs_nothing_but_the_standard_library() -> None:
         assert not foreign, file
 
 
+def test_the_guard_never_imports_what_is_built_on_it() -> None:
+    """Not even inside a function, or for type checkers: it can be read and audited without the rest of the house."""
+    guard = REPOSITORY / "toolkit" / "guard"
+    for file in guard.rglob("*.py"):
+        if file == guard / "__init__.py":  # lists the names of what is built on it
+            continue
+        names = [node.module or "" for node in ast.walk(tree_of(file)) if isinstance(node, ast.ImportFrom)]
+        ours = [name for name in names if below(name, ("toolkit",))]
+        assert [name for name in ours if not below(name, MAY_IMPORT["toolkit/guard"])] == [], file
+
+
 def test_only_the_guard_touches_the_system_for_a_tool() -> None:
     wrong: dict[str, object] = {}
     for file in sources():

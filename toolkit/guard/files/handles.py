@@ -175,7 +175,7 @@ class SandboxDir(Handle[Descriptor]):
                 for found in scan:
                     self._check()
                     name = found.name
-                    if self._filter is not None and self._filter.hides(name):
+                    if self._filter is not None and self._filter.find_refusal(name):
                         self.hidden += 1
                         continue
                     try:
@@ -219,7 +219,7 @@ class SandboxDir(Handle[Descriptor]):
     def _shown(self, found: list[os.DirEntry[str]]) -> list[os.DirEntry[str]]:
         """The entries that neither a deny nor an ask rule leaves out; counts the others."""
         assert self._filter is not None, "asked only where there are rules"
-        shown = [one for one in found if not self._filter.hides(one.name)]
+        shown = [one for one in found if not self._filter.find_refusal(one.name)]
         self.hidden += len(found) - len(shown)
         return shown
 
@@ -295,8 +295,8 @@ class SandboxDir(Handle[Descriptor]):
         """Refuse what is not the name of an entry, and what a deny or ask rule covers."""
         if not is_entry_name(name):
             raise outside_error(self.path_of(name))
-        if self._filter is not None:
-            self._filter.check(name, self.path_of(name))
+        if self._filter is not None and (refusal := self._filter.find_refusal(name, self.path_of(name))):
+            raise refusal
 
 
 def join_path(folder: str, name: str) -> str:

@@ -115,20 +115,6 @@ def hold_nothing(places: Iterable[Names], check: Check) -> AbstractContextManage
 class AccessRules:
     """The workspace, the extra roots, and the rules that hold below them."""
 
-    __slots__ = (
-        "_consent",
-        "_deny",
-        "_extra",
-        "_git",
-        "_protected",
-        "_read_only",
-        "checks_reads",
-        "hold",
-        "may_write",
-        "roots",
-        "workspace",
-    )
-
     def __init__(
         self,
         workspace: Root,
@@ -376,22 +362,14 @@ class ListingFilter:
         self._place: Final = place
         self._inner: Final = inner
 
-    def hides(self, name: str) -> bool:
-        """Whether a listing leaves out the entry with this name."""
+    def find_refusal(self, name: str, shown: str = "") -> SandboxViolation | None:
+        """Why a listing leaves out the entry with this name, and why it cannot be opened; None if it is shown."""
         if self._deny is not None and self._deny.cover_entry(self._folder, name):
-            return True
-        return self._consent is not None and (
-            self._consent.rule_for_entry(self._folder, self._place, name, writes=False) is not None
-        )
-
-    def check(self, name: str, shown: str) -> None:
-        """Refuse the entry with this name if a listing leaves it out."""
-        if self._deny is not None and self._deny.cover_entry(self._folder, name):
-            raise denied_error(shown)
-        if self._consent is not None:
-            rule = self._consent.rule_for_entry(self._folder, self._place, name, writes=False)
-            if rule is not None:
-                raise approval_error(shown, rule)
+            return denied_error(shown)
+        if self._consent is None:
+            return None
+        rule = self._consent.rule_for_entry(self._folder, self._place, name, writes=False)
+        return None if rule is None else approval_error(shown, rule)
 
     def below(self, name: str) -> ListingFilter:
         """The filter for the directory with this name."""
