@@ -258,7 +258,8 @@ def learn_policy(
     for call in seen:
         by_tool[call.tool][call.decision].append(call)
     for name, calls in by_tool.items():
-        _learn_tool(learned, name, calls, _kinds_of(name, core), min_files)
+        says_all = core.handlers.has_preview(name) and not core.catalog.tools[name].resources
+        _learn_tool(learned, name, calls, _kinds_of(name, core), says_all, min_files)
     # Where the rules so far allow too much, as for a search from the top, more rules say what was asked about and denied.
     steps: tuple[tuple[Decision, tuple[Decision, ...]], ...] = (("ask", ("allow",)), ("deny", ("allow", "ask")))
     for decision, weaker in steps:
@@ -286,14 +287,20 @@ def _hide_denied(learned: LearnedPolicy, seen: Sequence[SeenCall], core: Core) -
 
 
 def _learn_tool(
-    learned: LearnedPolicy, name: str, calls: Mapping[Decision, list[SeenCall]], kinds: frozenset[str], min_files: int
+    learned: LearnedPolicy,
+    name: str,
+    calls: Mapping[Decision, list[SeenCall]],
+    kinds: frozenset[str],
+    says_all: bool,
+    min_files: int,
 ) -> None:
-    """What the tool may do, and whether its other calls are asked about."""
+    """What the tool may do, and whether its other calls are asked about. ``says_all``: its handler says what it touches."""
     if calls["ask"] and not calls["deny"]:
         learned.tools[name] = "ask"
     allowed = [_things_of(call) for call in calls["allow"]]
-    if not kinds:
-        if allowed and not calls["ask"] and not calls["deny"]:
+    if not kinds or all(found == [] for found in allowed):
+        # A tool that declares paths or commands may have left them out this time; one that previews its calls would say so.
+        if allowed and not calls["ask"] and not calls["deny"] and (not kinds or says_all):
             learned.tools[name] = "allow"
         return
     things = {thing for found in allowed for thing in found or ()}
