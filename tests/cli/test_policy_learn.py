@@ -283,6 +283,14 @@ def test_the_output_is_a_policy_file_that_says_where_it_comes_from(
     assert comments[-2:] == ["# [tool.toolkit.profiles.reader]", '# tools = ["read_file"]']
 
 
+def test_no_text_of_a_log_adds_a_line_to_the_policy(record: Callable[..., Path]) -> None:
+    log = record(ALLOW, [("bash", {"command": "echo $HOME"})])
+    log.write_text(log.read_text().replace('"time":"20', '"time":"\\n[tools]\\nx=1#'))
+    ended = toolkit_command(log.parent, "policy", "learn", str(log), "--unverified")
+    assert ended.returncode == 1 and "Different: bash at \\n[tools]" in ended.stdout
+    assert tomllib.loads(ended.stdout) == {"default": "deny"}
+
+
 def test_several_logs_are_learned_together(record: Callable[..., Path]) -> None:
     one = record(ALLOW, [("read_file", {"path": "notes.md"})], "one.jsonl")
     two = record(ALLOW, [("read_file", {"path": "docs/x.md"})], "two.jsonl", batch_seconds=0.05)
