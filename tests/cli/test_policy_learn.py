@@ -206,6 +206,7 @@ def test_what_no_narrow_rule_can_say_is_reported(record: Callable[..., Path], wo
             ("bash", {"command": "echo $HOME"}),
             ("read_file", {"path": "a*b"}),
             ("read_file", {"path": "../outside"}),
+            ("write_file", {"path": "../outside", "content": ""}),
             ("read_file", {"path": "notes.md"}),
         ],
     )
@@ -214,7 +215,17 @@ def test_what_no_narrow_rule_can_say_is_reported(record: Callable[..., Path], wo
         ("bash", "allow", "deny", "its command or URL is not one that a rule can name exactly"),
         ("read_file", "allow", "deny", "no allow rule can name 'a*b' exactly"),
         ("read_file", "allow", "deny", "it named a path that led nowhere, out of the roots, or to what was denied"),
+        ("write_file", "allow", "deny", "it named a path that led nowhere, out of the roots, or to what was denied"),
     ]
+    assert "tools" not in found["toml"]
+    assert rules_of(found) == [("allow", ["read_file"], "./notes.md")]
+
+
+def test_a_program_is_learned_with_its_calls(record: Callable[..., Path]) -> None:
+    policy = SecurityPolicy(default="allow", tools={"run_program": "allow"})
+    source = "print(tools.read_file(path='notes.md').total_lines)"
+    found = learn(record(policy, [("run_program", {"source": source})]))
+    assert (found["calls"], found["different"], found["toml"]["tools"]) == (2, [], {"run_program": "allow"})
     assert rules_of(found) == [("allow", ["read_file"], "./notes.md")]
 
 
@@ -270,6 +281,14 @@ def test_the_output_is_a_policy_file_that_says_where_it_comes_from(
     assert "# Not used: 1 call, because they were refused before the policy judged them." in comments
     assert "# Permissions that no tool above needs: write, execute, network." in comments
     assert comments[-2:] == ["# [tool.toolkit.profiles.reader]", '# tools = ["read_file"]']
+
+
+def test_no_text_of_a_log_adds_a_line_to_the_policy(record: Callable[..., Path]) -> None:
+    log = record(ALLOW, [("bash", {"command": "echo $HOME"})])
+    log.write_text(log.read_text().replace('"time":"20', '"time":"\\n[tools]\\nx=1#'))
+    ended = toolkit_command(log.parent, "policy", "learn", str(log), "--unverified")
+    assert ended.returncode == 1 and "Different: bash at \\n[tools]" in ended.stdout
+    assert tomllib.loads(ended.stdout) == {"default": "deny"}
 
 
 def test_several_logs_are_learned_together(record: Callable[..., Path]) -> None:

@@ -140,6 +140,21 @@ def test_a_suspended_call_is_remembered_when_it_is_resumed(make_door: MakeDoor, 
     assert (workspace / "a.txt").read_text() == "newer"
 
 
+def test_a_suspended_call_that_is_remembered_meanwhile_is_called_again(
+    make_door: MakeDoor, always: Ask, workspace: Path
+) -> None:
+    door = make_door(POLICY, approver=lambda request: Suspend())
+    arguments = {"path": "a.txt", "content": "new"}
+    with pytest.raises(ApprovalPending) as caught:
+        door.invoke("write_file", arguments)
+    assert always("write_file", path="a.txt", content="theirs")
+    with pytest.raises(ToolNotAllowed, match="an approval was remembered meanwhile"):
+        door.resume(caught.value.suspended, Approve())
+    assert (workspace / "a.txt").read_text() == "theirs"
+    door.invoke("write_file", arguments)
+    assert (workspace / "a.txt").read_text() == "new"
+
+
 def test_another_word_is_a_mistake() -> None:
     with pytest.raises(SetupError, match="remember must be 'session' or 'always', not 'forever'"):
         Approve(remember="forever")  # type: ignore[arg-type]

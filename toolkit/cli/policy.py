@@ -38,6 +38,7 @@ from toolkit.cli.tool_options import (
 )
 from toolkit.cli.usage import CONTEXT, CliCommand, CliGroup, examples, show_help
 from toolkit.errors import SetupError, ToolkitError
+from toolkit.visible import escape_hidden
 
 if TYPE_CHECKING:
     from toolkit.cli.report import Style
@@ -413,4 +414,5 @@ _MAX_DIFFERENT = 20
 
 
 def _comment(lines: Iterable[str]) -> str:
-    return "".join(f"# {line}".rstrip() + "\n" for line in lines).rstrip("\n")
+    """The lines as comments of the policy. Nothing that a log says can add a line to it."""
+    return "".join(f"# {escape_hidden(line)}".rstrip() + "\n" for line in lines).rstrip("\n")

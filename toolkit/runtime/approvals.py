@@ -160,9 +160,10 @@ def take_answer(request: ApprovalRequest, fs: SandboxFS | None, given: GivenAnsw
 
 
 def not_asked(tool_name: str) -> ToolNotAllowed:
-    """The refusal of an answer to a call about which the policy does not ask any more."""
+    """The refusal of an answer to a call about which nobody is asked any more."""
     return ToolNotAllowed(
-        f"the policy does not ask about this call of {tool_name!r} any more, so there is nothing to resume; call the tool",
+        f"the policy does not ask about this call of {tool_name!r} any more, or an approval was remembered meanwhile,"
+        " so there is nothing to resume; call the tool",
         tool_name=tool_name,
     )
 

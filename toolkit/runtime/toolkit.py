@@ -894,7 +894,7 @@ class View:
         """The answer with which a suspended call is resumed. From here on it is used, whatever happens."""
         from toolkit.runtime.approvals import not_asked, take_answer
 
-        if call.request is None:
+        if call.request is None or call.remembered is not None:
             raise not_asked(call.tool.name)
         answer = take_answer(call.request, call.tool.preview_fs, given, self._core.approvals())
         self._remember(answer, call)

@@ -125,12 +125,15 @@ class _Thing(NamedTuple):
             return f"{name}**"
         return name if "/" in name else f"./{name}"
 
-    def covers(self, other: _Thing) -> bool:
-        if self == other:
-            return True
-        return self.kind == other.kind == "path" and self.text.endswith("/") and (
-            self.text == "./" and not other.text.startswith("/") or other.text.startswith(self.text)
-        )  # fmt: skip
+    def folders(self) -> Iterator[_Thing]:
+        """It, if it is a directory, and every directory above it."""
+        if self.kind == "path":
+            yield from (_Thing("path", self.text[: at + 1]) for at, sign in enumerate(self.text) if sign == "/" and at)
+            if not self.text.startswith("/"):
+                yield _TOP
+
+
+_TOP: Final = _Thing("path", "./")
 
 
 def _things_of(call: SeenCall) -> list[_Thing] | None:
@@ -163,10 +166,10 @@ class LearnedPolicy:
     tools: dict[str, Decision] = field(default_factory=dict)
     rules: dict[tuple[Decision, _Thing], list[str]] = field(default_factory=dict)
 
-    def finds(self, tool: str, thing: _Thing) -> bool:
-        """Whether calls of a tool may come upon a path without naming it, because a directory is allowed."""
-        allowed = [one for (decision, one), names in self.rules.items() if decision == "allow" and tool in names]
-        return self.tools.get(tool) == "allow" or any(one.covers(thing) for one in allowed)
+    def allowed_to(self, tool: str) -> set[_Thing]:
+        """What rules allow a tool."""
+        found = {one for (decision, one), names in self.rules.items() if decision == "allow" and tool in names}
+        return found | ({_TOP} if self.tools.get(tool) == "allow" else set())
 
     def add(self, decision: Decision, tool: str, thing: _Thing) -> None:
         """Adds a rule, unless no rule can say that, or one says it already."""
@@ -258,7 +261,8 @@ def learn_policy(
     for call in seen:
         by_tool[call.tool][call.decision].append(call)
     for name, calls in by_tool.items():
-        _learn_tool(learned, name, calls, _kinds_of(name, core), min_files)
+        says_all = core.handlers.has_preview(name) and not core.catalog.tools[name].resources
+        _learn_tool(learned, name, calls, _kinds_of(name, core), says_all, min_files)
     # Where the rules so far allow too much, as for a search from the top, more rules say what was asked about and denied.
     steps: tuple[tuple[Decision, tuple[Decision, ...]], ...] = (("ask", ("allow",)), ("deny", ("allow", "ask")))
     for decision, weaker in steps:
@@ -280,20 +284,27 @@ def _hide_denied(learned: LearnedPolicy, seen: Sequence[SeenCall], core: Core) -
     named = {(call.tool, thing) for call in seen if call.decision != "deny" for thing in _things_of(call) or ()}
     denied = {_Thing("path", place.text) for call in seen if call.decision == "deny" for place in call.places}
     for tool in sorted({call.tool for call in seen if "path" in _kinds_of(call.tool, core)}):
+        allowed = learned.allowed_to(tool)
         for thing in sorted(denied):
-            if learned.finds(tool, thing) and (tool, thing) not in named:
+            if not allowed.isdisjoint(thing.folders()) and (tool, thing) not in named:
                 learned.add("deny", tool, thing)
 
 
 def _learn_tool(
-    learned: LearnedPolicy, name: str, calls: Mapping[Decision, list[SeenCall]], kinds: Collection[str], min_files: int
+    learned: LearnedPolicy,
+    name: str,
+    calls: Mapping[Decision, list[SeenCall]],
+    kinds: Collection[str],
+    says_all: bool,
+    min_files: int,
 ) -> None:
-    """What the tool may do, and whether its other calls are asked about."""
+    """What the tool may do, and whether its other calls are asked about. ``says_all``: its handler says what it touches."""
     if calls["ask"] and not calls["deny"]:
         learned.tools[name] = "ask"
     allowed = [_things_of(call) for call in calls["allow"]]
-    if not kinds:
-        if allowed and not calls["ask"] and not calls["deny"]:
+    if not kinds or all(found == [] for found in allowed):
+        # A tool that declares paths or commands may have left them out this time; one that previews its calls would say so.
+        if allowed and not calls["ask"] and not calls["deny"] and (not kinds or says_all):
             learned.tools[name] = "allow"
         return
     things = {thing for found in allowed for thing in found or ()}
@@ -307,18 +318,15 @@ def _learn_tool(
         learned.add("allow", name, thing)
 
 
-_TOP: Final = _Thing("path", "./")
-
-
 def _join_files(things: set[_Thing], others: set[_Thing], min_files: int) -> Iterator[_Thing]:
     """The same things, with directories in the place of many files in them. The workspace itself is no such directory."""
     parents = Counter(_Thing("path", f"{thing.text.rpartition('/')[0]}/") for thing in things if _is_file_below(thing))
-    folders = {folder for folder, number in parents.items() if number >= min_files}
     # Not where something else was asked about or denied.
-    folders = {folder for folder in folders if not any(map(folder.covers, others))}
+    closed = {folder for other in others for folder in other.folders()}
+    folders = {folder for folder, number in parents.items() if number >= min_files and folder not in closed}
     together = things | folders
     for thing in sorted(together):
-        if not any(other.covers(thing) for other in together if other != thing):
+        if together.isdisjoint(folder for folder in thing.folders() if folder != thing):
             yield thing
 
 
