@@ -147,6 +147,23 @@ def test_a_rule_whose_path_leads_through_a_link_hides_the_real_place(workspace: 
 
 
 @pytest.mark.parametrize("way", FULL)
+def test_a_rule_on_what_is_in_a_directory_hides_it_also_if_that_is_a_link(workspace: Path, way: Way) -> None:
+    (workspace / "current").symlink_to("secret")
+    with guard_in(way, workspace) as guard:
+        for text in ("cat current/k", "cat secret/k"):
+            assert SECRET in output(guard, text)
+            for pattern in ("current/**", "current/*", "current/k"):
+                assert SECRET not in output(hiding(guard, pattern), text)
+
+
+def test_links_in_a_circle_take_no_time(workspace: Path) -> None:
+    for number in range(60):
+        (workspace / f"l{number}").symlink_to(".")
+    with guard_in("full", workspace) as guard:
+        assert SECRET not in output(hiding(guard, "*/*/*/*/*/k"), "cat l1/l2/l3/secret/k")
+
+
+@pytest.mark.parametrize("way", FULL)
 def test_rules_hold_in_other_roots_and_by_absolute_paths(tmp_path: Path, workspace: Path, way: Way) -> None:
     other = tmp_path / "other"
     (other / "secret").mkdir(parents=True)

@@ -32,7 +32,6 @@ from toolkit.guard.review.scan import MAX_FOLDERS, EntryPlace, Scanner, ScanRoot
 MAX_ENTRIES: Final = 2_000
 # (hides, asks): what is covered by a later kind as well obeys that one.
 _KINDS: Final = ((False, True), (False, False), (True, True), (True, False))
-_MAX_DEPTH: Final = 16
 
 
 _Found: TypeAlias = tuple[LimitedEntry, PathLimit]
@@ -124,7 +123,7 @@ class _LimitFinder:
         known = [
             (limit, Globs(patterns))
             for limit in self._limits
-            if (patterns := list(dict.fromkeys(self._real_patterns(_without_stars(limit.pattern)))))
+            if (patterns := list(dict.fromkeys(self._real_patterns(limit.pattern))))
         ]
         if [globs.globs for _, globs in known] != [globs.globs for _, globs in self._known]:
             self._known = known
@@ -132,38 +131,41 @@ class _LimitFinder:
             self._scanner = Scanner(self._roots, union, (), in_repositories=True)
 
     def _real_patterns(self, pattern: str) -> Iterator[str]:
-        yield pattern
+        yield _without_stars(pattern)
         names = split_names(pattern)
-        if len(names) == 1 and not pattern.startswith("/"):
-            return
-        for root in self._roots:
-            yield from self._behind_links(root.real_path(), names, 0)
+        seen: set[tuple[str, int]] = set()
+        for root in self._roots if "/" in pattern.rstrip("/") else ():
+            yield from self._behind_links(root.real_path(), names, seen)
             for own in root.names if pattern.startswith("/") else ():
                 above = split_names(own)
                 if names[: len(above)] == above:
-                    yield from self._behind_links(root.real_path(), names[len(above) :], 0)
+                    yield from self._behind_links(root.real_path(), names[len(above) :], seen)
 
-    def _behind_links(self, folder: str, names: Sequence[str], depth: int) -> Iterator[str]:
-        if len(names) < 2 or names[0] == "**" or depth == _MAX_DEPTH:
+    def _behind_links(self, folder: str, names: Sequence[str], seen: set[tuple[str, int]]) -> Iterator[str]:
+        if len(names) < 2 or names[0] == "**" or (folder, len(names)) in seen:
             return
+        seen.add((folder, len(names)))  # links that lead in a circle
         first = Globs([names[0]])
         try:
-            found = [name for name in os.listdir(folder) if first.cover(Forms([(fold(name),)], []))]
+            with os.scandir(folder) as entries:
+                found = [
+                    (entry.name, entry.is_symlink())
+                    for entry in entries
+                    if (entry.is_symlink() or entry.is_dir()) and first.cover(Forms([(fold(entry.name),)], []))
+                ]
         except OSError:
             return
-        for name in found:
-            path = f"{folder}/{name}"
-            real = os.path.realpath(path)
-            if not os.path.isdir(real):
-                continue
-            if os.path.islink(path):
+        for name, is_link in found:
+            real = f"{folder}/{name}"
+            if is_link:
+                real = os.path.realpath(real)
                 around = next((root for root in self._roots if is_below(real, root.real_path())), None)
-                if around is None:
+                if around is None or not os.path.isdir(real):
                     continue
                 below = os.path.relpath(real, around.real_path())
                 start = "" if below == "." else escape_pattern(below) + "/"
                 yield _without_stars("/" + start + "/".join(names[1:]))
-            yield from self._behind_links(real, names[1:], depth + 1)
+            yield from self._behind_links(real, names[1:], seen)
 
     def _around_approved(
         self, place: EntryPlace, limit: PathLimit, approved: Sequence[str]
