@@ -39,7 +39,7 @@ COVERED = {
         ("secret/k secret/deep/k", ["secret/**", "secret", "secret/", "/secret/**", "SECRET/**"]),
         ("secret/k secret/deep/k a/b/keys/k", ["**/k"]),
         ("app/.env", [".env*", "app/.env"]),
-        ("a/b/keys/k", ["a/b/keys/**", "a/*/keys/**"]),
+        ("a/b/keys/k", ["a/b/keys/**", "a/*/keys/**", "**/keys/k", "**/b/**/k"]),
         ("secret/k secret/deep/k app/.env a/b/keys/k", ["**"]),
     ]
     for pattern in patterns
@@ -66,6 +66,8 @@ WAYS_TO_READ = [
     ("secret/**", "mv secret moved; cat moved/k"),
     ("a/b/keys/**", "mv a/b c; cat c/keys/k"),
     ("a/b/keys/**", "mv a c; cat c/b/keys/k"),
+    ("**/keys/k", "mv a/b/keys c; cat c/k"),
+    ("**/b/**/k", "mv a/b c; cat c/keys/k"),
     ("app/.env", "mv app/.env x; cat x"),
     ("app/.env", "mv app x; cat x/.env"),
     ("secret/**", "chmod -R 777 secret; cat secret/k"),
@@ -85,7 +87,7 @@ def test_what_a_rule_hides_is_not_read(workspace: Path, way: Way, pattern: str, 
         found = output(hiding(guard, pattern), text)
         assert not [secret for secret in COVERED[pattern] if secret in found]
         # What the first command left behind helps no second one.
-        left = output(hiding(guard, pattern), f"{text}; cat */k */*/k */*/*/k .env */.env link hard x")
+        left = output(hiding(guard, pattern), f"{text}; cat */k */*/k */*/*/k .env */.env link hard x; grep -r . .")
         assert not [secret for secret in COVERED[pattern] if secret in left]
     assert (workspace / "secret/k").read_text() == f"{SECRET} of secret/k;"
 
@@ -210,6 +212,15 @@ def test_an_approved_path_is_there_and_nothing_beside_it(workspace: Path, way: W
         # An approval lifts no rule that denies.
         denied = guard.with_limits((PathLimit("secret/**", "a rule"),), approved=[place])
         assert SECRET not in output(denied, "cat secret/k")
+
+
+@pytest.mark.parametrize("way", FULL)
+def test_what_is_beside_an_approved_path_is_moved_to_no_other_name(workspace: Path, way: Way) -> None:
+    limits = (PathLimit("secret", "a rule", asks=True),)
+    with guard_in(way, workspace) as guard:
+        place = tuple(str(workspace / "secret/k").strip("/").split("/"))
+        output(guard.with_limits(limits, approved=[place]), "mv secret moved")
+        assert SECRET not in output(guard.with_limits(limits), "cat moved/deep/k")
 
 
 def test_a_file_of_that_name_made_by_the_command_itself_is_its_own(workspace: Path) -> None:

@@ -168,24 +168,34 @@ class _LimitFinder:
             yield from self._behind_links(real, names[1:], seen)
 
     def _around_approved(
-        self, place: EntryPlace, limit: PathLimit, approved: Sequence[str]
+        self, place: EntryPlace, limit: PathLimit, approved: Sequence[str], *, is_beside: bool = False
     ) -> Iterator[tuple[LimitedEntry, PathLimit]]:
-        """The entry or, if something below it was approved, what is beside that."""
+        """The entry or, if something below it was approved, what is beside that (``is_beside``)."""
         path = f"{self._roots[place.root].path}/{place.path}"
         if any(is_below(path, one) for one in approved):
             return
         if not any(is_below(one, path) for one in approved):
-            yield self._entry(place, limit), limit
+            yield self._entry(place, limit, holds_way=is_beside), limit
             return
         for name in os.listdir(path):
-            yield from self._around_approved(place.child(name), limit, approved)
+            yield from self._around_approved(place.child(name), limit, approved, is_beside=True)
 
-    def _entry(self, place: EntryPlace, limit: PathLimit) -> LimitedEntry:
-        is_anywhere = "/" not in limit.pattern.rstrip("/") or limit.pattern.startswith("**/")
-        return LimitedEntry(self._roots[place.root].path, place.path, limit.hides, not is_anywhere)
+    def _entry(self, place: EntryPlace, limit: PathLimit, *, holds_way: bool = False) -> LimitedEntry:
+        holds_way = holds_way or not _is_by_name(limit.pattern)
+        return LimitedEntry(self._roots[place.root].path, place.path, limit.hides, holds_way)
 
     def _forms(self, place: EntryPlace) -> Forms:
         return forms_of(self._roots[place.root], place.path)
+
+
+def _is_by_name(pattern: str) -> bool:
+    """Whether it covers an entry because of its name alone, wherever that is moved.
+
+    >>> [pattern for pattern in (".env", "**/keys/**", "**/keys/k", "a/k", "secret/**", "*/**") if _is_by_name(pattern)]
+    ['.env', '**/keys/**']
+    """
+    text = _without_stars(pattern)
+    return not text.startswith("/") and all(name == "**" for name in split_names(text)[:-1])
 
 
 def _without_stars(pattern: str) -> str:
