@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
 
+from tests.guard import nobody
 from tests.guard.ways import FULL, SANDBOXED, Way, guard_in
 from toolkit.errors import ToolNotAllowed
 from toolkit.guard import ProcessGuard
@@ -234,6 +236,61 @@ def test_a_directory_that_cannot_be_read_hides_what_may_be_in_it(workspace: Path
     (workspace / "secret").chmod(0)
     with guard_in("full", workspace) as guard:
         assert SECRET not in output(hiding(guard, "k"), "chmod 700 secret; cat secret/k")
+
+
+UNREADABLE = """
+import os, sys
+from pathlib import Path
+from toolkit.errors import ToolNotAllowed
+from toolkit.guard import ProcessGuard
+from toolkit.guard.files.consent import PathLimit
+
+base = Path(sys.argv[1])
+limits = (PathLimit("k", "a rule"),)
+for name, mode in (("listed", 0o400), ("known", 0o300)):
+    (base / "ws" / name).mkdir()
+    (base / "ws" / name / "k").write_text("SECRET")
+    (base / "ws" / name).chmod(mode)
+with ProcessGuard(str(base / "ws"), sandbox="full", carrier="own") as guard:
+    done = guard.with_limits(limits).shell("cat known/k; chmod 700 *; mv known x; cat */k; echo ran")
+    print(done.stdout.decode())
+with ProcessGuard(str(base / "ws"), sandbox="full", carrier="own", read_roots=[str(base / "library")]) as guard:
+    print(guard.shell(f"cat {base}/library/k").stdout.decode())
+    try:
+        guard.with_limits(limits).shell(f"cat {base}/library/k")
+    except ToolNotAllowed as error:
+        print(error.message)
+"""
+
+
+@nobody.only_root
+def test_what_may_be_in_directories_that_cannot_be_read_is_hidden_or_the_command_refused() -> None:
+    with nobody.folder("ws") as base:
+        (base / "library").mkdir()
+        (base / "library/k").write_text("CONTROL")
+        (base / "library").chmod(0o711)
+        told = nobody.run(UNREADABLE, str(base))
+    assert "SECRET" not in told
+    assert re.fullmatch(r"ran\n\nCONTROL\nthe command was not run: '.*/library' cannot be read, so what .*\n", told)
+
+
+@pytest.mark.parametrize("way", FULL)
+def test_directories_deeper_than_a_path_can_say_do_not_stop_other_commands(workspace: Path, way: Way) -> None:
+    dig = "n=$(printf 'a%.0s' $(seq 250)); for i in $(seq 17); do mkdir $n && cd $n; done; echo mine > k"
+    with guard_in(way, workspace) as guard:
+        guard.shell(dig)
+        assert output(hiding(guard, "k"), "cat app/main.py; cat secret/k").startswith("open: app/main.py")
+
+
+@pytest.mark.parametrize("way", FULL)
+def test_a_workspace_that_is_moved_hides_what_it_did(workspace: Path, way: Way) -> None:
+    with guard_in(way, workspace) as guard:
+        assert SECRET not in output(hiding(guard, "secret/**"), "cat secret/k")
+        workspace.rename(workspace.with_name("moved"))
+        try:
+            assert SECRET not in output(hiding(guard, "secret/**"), "cat secret/k")
+        except ToolNotAllowed:
+            assert way == "bubblewrap"
 
 
 def test_the_reduced_tier_refuses_what_it_cannot_hide(workspace: Path) -> None:

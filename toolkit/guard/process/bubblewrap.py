@@ -29,7 +29,7 @@ from typing import Final, TypeAlias
 from toolkit.guard.files.resolve import HANDLE, open_beneath, openat2
 from toolkit.guard.process import bubblewrap_main
 from toolkit.guard.process.kernel import PR_SET_CHILD_SUBREAPER, Unsupported, prctl
-from toolkit.guard.process.messages import CommandRequest, LimitedEntry, Setup, identity
+from toolkit.guard.process.messages import MOVED, CommandRequest, LimitedEntry, Setup, identity
 from toolkit.guard.process.program import SYSTEM, SYSTEM_PATH, is_below
 from toolkit.guard.process.supervisor import DEV_LINKS, DEVICES, ETC, TMP, TMP_BYTES, children, send_report
 
@@ -239,7 +239,10 @@ class BubblewrapStarter:
         roots = self._setup.roots
         places: dict[str, LimitedEntry] = {}
         for entry in request.limited:
-            place = os.path.realpath(os.path.join(entry.root, entry.path))
+            given = os.path.join(entry.root, entry.path)
+            if not os.path.lexists(given) or identity(os.lstat(given)) != entry.identity:
+                raise Unsupported(MOVED)
+            place = os.path.realpath(given)
             if os.path.exists(place) and any(
                 is_below(place, root) for root in (roots.workspace, *roots.read, *roots.write)
             ):

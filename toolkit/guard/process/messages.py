@@ -10,11 +10,13 @@ import json
 import os
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from toolkit.guard.permission import CommandLimits, CommandNetwork
 from toolkit.guard.process.kernel import Unsupported
 from toolkit.guard.process.program import is_below
+
+MOVED: Final = "a path that a rule hides was moved while the command was being started; run it again"
 
 
 def identity(info: os.stat_result) -> list[int]:
@@ -92,6 +94,7 @@ class LimitedEntry(NamedTuple):
 
     root: str
     path: str
+    identity: list[int]
     hides: bool
     holds_way: bool
 

@@ -22,14 +22,15 @@ from typing import Final, NamedTuple, TypeAlias
 
 from toolkit.errors import ToolNotAllowed
 from toolkit.guard.files.consent import Forms, Globs, PathLimit, escape_pattern, fold
-from toolkit.guard.files.path import split_names
+from toolkit.guard.files.path import display, split_names
 from toolkit.guard.files.place import Names
 from toolkit.guard.files.protect import Root
-from toolkit.guard.process.messages import LimitedEntry
+from toolkit.guard.process.messages import MOVED, LimitedEntry, identity
 from toolkit.guard.process.program import is_below
 from toolkit.guard.review.scan import MAX_FOLDERS, EntryPlace, Scanner, ScanRoot, forms_of
 
 MAX_ENTRIES: Final = 2_000
+_MAX_PATH: Final = 4_000
 # (hides, asks): what is covered by a later kind as well obeys that one.
 _KINDS: Final = ((False, True), (False, False), (True, True), (True, False))
 
@@ -113,9 +114,13 @@ class _LimitFinder:
         for place in scan.kept:
             limit = next(limit for limit, globs in self._known if globs.cover(self._forms(place)))
             yield from self._around_approved(place, limit, approved if limit.asks else ())
-        for place in scan.unreadable:
-            if place.path:  # its owner could make it readable
-                yield self._entry(place, self._limits[0]), self._limits[0]
+        for place in scan.unreadable:  # its owner could make it readable, and files in it may be opened by name
+            if not place.path:
+                raise ToolNotAllowed(
+                    f"the command was not run: {display(self._roots[place.root].path)!r} cannot be read, so what path"
+                    " rules cover in it was not found; make it readable, or leave it out of the roots"
+                )
+            yield self._entry(place, self._limits[0]), self._limits[0]
 
     def _look_through_links(self) -> None:
         """A pattern may lead through links, which the scan does not follow: then also by the real place. The scan is made
@@ -181,8 +186,18 @@ class _LimitFinder:
             yield from self._around_approved(place.child(name), limit, approved, is_beside=True)
 
     def _entry(self, place: EntryPlace, limit: PathLimit, *, holds_way: bool = False) -> LimitedEntry:
-        holds_way = holds_way or not _is_by_name(limit.pattern)
-        return LimitedEntry(self._roots[place.root].path, place.path, limit.hides, holds_way)
+        root = self._roots[place.root]
+        while len(os.fsencode(f"{root.path}/{place.path}")) > _MAX_PATH:  # no mount can be there
+            place = place.parent
+        try:
+            info = os.stat(place.path, dir_fd=root.fd, follow_symlinks=False)
+        except FileNotFoundError:
+            raise ToolNotAllowed(f"the command was not run: {MOVED}") from None
+        except PermissionError:  # its name can be read, but nothing in that directory opened
+            return self._entry(place.parent, limit, holds_way=holds_way)
+        return LimitedEntry(
+            root.path, place.path, identity(info), limit.hides, holds_way or not _is_by_name(limit.pattern)
+        )
 
     def _forms(self, place: EntryPlace) -> Forms:
         return forms_of(self._roots[place.root], place.path)
