@@ -208,11 +208,12 @@ def test_an_approved_path_is_there_and_nothing_beside_it(workspace: Path, way: W
     limits = (PathLimit("secret/**", "a rule", asks=True), PathLimit(".env*", "another"))
     place = tuple(str(workspace / "secret/k").strip("/").split("/"))
     with guard_in(way, workspace) as guard:
-        guard = guard.with_limits(limits, approved=[place])
+        guard = guard.with_limits(limits, approved={limits[0]: [place]})
         assert output(guard, "cat secret/k").startswith(SECRET)
         assert SECRET not in output(guard, "cat secret/deep/k app/.env")
         # An approval lifts no rule that denies.
-        denied = guard.with_limits((PathLimit("secret/**", "a rule"),), approved=[place])
+        denying = PathLimit("secret/**", "a rule")
+        denied = guard.with_limits((denying,), approved={denying: [place]})
         assert SECRET not in output(denied, "cat secret/k")
 
 
@@ -221,7 +222,7 @@ def test_what_is_beside_an_approved_path_is_moved_to_no_other_name(workspace: Pa
     limits = (PathLimit("secret", "a rule", asks=True),)
     with guard_in(way, workspace) as guard:
         place = tuple(str(workspace / "secret/k").strip("/").split("/"))
-        output(guard.with_limits(limits, approved=[place]), "mv secret moved")
+        output(guard.with_limits(limits, approved={limits[0]: [place]}), "mv secret moved")
         assert SECRET not in output(guard.with_limits(limits), "cat moved/deep/k")
 
 

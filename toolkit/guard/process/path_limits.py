@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from toolkit.errors import ToolNotAllowed
@@ -35,6 +35,9 @@ _MAX_PATH: Final = 4_000
 _KINDS: Final = ((False, True), (False, False), (True, True), (True, False))
 
 
+Approvals: TypeAlias = Mapping[PathLimit, Sequence[Names]]
+"""The real paths for which an approval lifts a limit that asks."""
+NO_APPROVALS: Final[Approvals] = {}
 _Found: TypeAlias = tuple[LimitedEntry, PathLimit]
 
 
@@ -57,15 +60,18 @@ class LimitedPaths:
     def __init__(self, roots: Sequence[Root], limits: Sequence[PathLimit]) -> None:
         self._roots: Final = [ScanRoot(root) for root in roots]
         # Each kind is looked for by itself, because what an approval lifts may be around what nothing lifts.
-        kinds = ([limit for limit in limits if (limit.hides, limit.asks) == kind] for kind in _KINDS)
+        self._kinds: Final = [
+            tuple(limit for limit in dict.fromkeys(limits) if (limit.hides, limit.asks) == kind) for kind in _KINDS
+        ]
         self._reasons: Final = {limit.because: limit.asks for limit in limits}
-        self._finders: Final = [_LimitFinder(self._roots, kind) for kind in kinds if kind]
+        self._finders: Final[dict[tuple[PathLimit, ...], _LimitFinder]] = {}
 
-    def find(self, approved: Iterable[Names] = ()) -> tuple[list[LimitedEntry], tuple[HiddenPaths, ...]]:
+    def find(self, approved: Approvals = NO_APPROVALS) -> tuple[list[LimitedEntry], tuple[HiddenPaths, ...]]:
         """What the sandbox mounts over, outermost first, and how much of it each rule hides."""
-        places = ["/" + "/".join(names) for names in approved]
         found: dict[str, _Found] = {}
-        for finder in self._finders:
+        for group in self._groups(approved):
+            finder = self._finders.setdefault(group, _LimitFinder(self._roots, group))
+            places = ["/" + "/".join(names) for names in approved.get(group[0], ())]
             found |= {f"{entry.root}/{entry.path}": (entry, limit) for entry, limit in finder.find(places)}
         found = _without_hidden(found)
         if len(found) > MAX_ENTRIES:
@@ -76,6 +82,14 @@ class LimitedPaths:
         hidden = Counter(limit.because for _, limit in found.values() if limit.hides)
         counts = tuple(HiddenPaths(hidden[why], why, asks) for why, asks in self._reasons.items() if hidden[why])
         return [entry for entry, _ in found.values()], counts
+
+    def _groups(self, approved: Approvals) -> Iterator[tuple[PathLimit, ...]]:
+        """The limits to look for together: of one kind, but one by one where an approval may lift one and not another."""
+        for kind in filter(None, self._kinds):
+            if any(approved.get(limit) for limit in kind):
+                yield from ((limit,) for limit in kind)
+            else:
+                yield kind
 
     def close(self) -> None:
         for root in self._roots:
