@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -160,6 +161,13 @@ def test_a_rule_on_what_is_in_a_directory_hides_it_also_if_that_is_a_link(worksp
                 assert SECRET not in output(hiding(guard, pattern), text)
 
 
+def test_a_name_that_begins_with_an_exclamation_mark_is_a_name(workspace: Path) -> None:
+    (workspace / "app/!x").mkdir()
+    (workspace / "app/!x/k").write_text(SECRET)
+    with guard_in("full", workspace) as guard:
+        assert SECRET not in output(hiding(guard, "app/!x/k"), "cat app/*/k")
+
+
 def test_links_in_a_circle_take_no_time(workspace: Path) -> None:
     for number in range(60):
         (workspace / f"l{number}").symlink_to(".")
@@ -201,6 +209,21 @@ def test_what_a_rule_keeps_is_read_and_not_changed(workspace: Path, way: Way) ->
         assert SECRET not in output(guard, "cat docs/hidden")
         assert guard.shell("echo x > app/new").exit_code == 0
     assert sorted(os.listdir(workspace / "docs")) == ["a.md", "hidden"]
+
+
+@pytest.mark.parametrize("pattern", ["**", "*", "{}/**"])
+@pytest.mark.parametrize("way", FULL)
+def test_where_a_rule_keeps_everything_nothing_is_made(workspace: Path, way: Way, pattern: str) -> None:
+    other = workspace.with_name("other")
+    other.mkdir()
+    subprocess.run(["git", "init", "--quiet", workspace], check=True)
+    with guard_in(way, workspace, write_roots=[str(other)]) as guard:
+        guard = guard.with_limits((PathLimit(pattern.format(workspace), "a rule", hides=False), PathLimit("k", "one")))
+        for text in ("echo x > new", "mkdir folder", "touch app/x", "touch .git/x", "rm -rf .git"):
+            assert "Read-only file system" in output(guard, text)
+        assert SECRET not in output(guard, "cat docs/a.md secret/k; echo x > $TMPDIR/x")
+        assert (guard.shell(f"echo x > {other}/new").exit_code == 0) == pattern.startswith("{")
+    assert sorted(os.listdir(workspace)) == [".git", "a", "app", "docs", "secret"]
 
 
 @pytest.mark.parametrize("way", FULL)

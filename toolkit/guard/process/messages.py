@@ -89,8 +89,8 @@ class HeldEntry(NamedTuple):
 
 
 class LimitedEntry(NamedTuple):
-    """An entry below a root that the command cannot open (``hides``) or cannot change, because of a path rule.
-    ``holds_way``: the directories on the way cannot be moved."""
+    """An entry below a root that the command cannot open (``hides``) or cannot change, because of a path rule; without a
+    path, a whole root that it cannot change. ``holds_way``: the directories on the way cannot be moved."""
 
     root: str
     path: str

@@ -234,6 +234,9 @@ def _limit_paths(request: CommandRequest) -> None:
     """Mount over what path rules keep from this command: nothing, or the same read-only. Also over links."""
     ways: set[str] = set()
     for entry in request.limited:  # sorted: what is inside another one comes after it
+        if not entry.path:
+            _set_attributes(_AT_FDCWD, entry.root, _RDONLY)
+            continue
         root = os.open(entry.root, HANDLE | os.O_DIRECTORY)
         names = entry.path.split("/")
         for way in ("/".join(names[:count]) for count in range(1, len(names))) if entry.holds_way else ():

@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from toolkit.errors import ToolNotAllowed
-from toolkit.guard.files.consent import Forms, Globs, PathLimit, escape_pattern, fold
+from toolkit.guard.files.consent import ANY_ENTRY, Forms, Globs, PathLimit, escape_pattern, fold
 from toolkit.guard.files.path import display, split_names
 from toolkit.guard.files.place import Names
 from toolkit.guard.files.protect import Root
@@ -125,16 +125,25 @@ class _LimitFinder:
                 f"the command was not run: below its roots are more than {MAX_FOLDERS:,} directories, so not all that path"
                 " rules cover was found; use a smaller workspace"
             )
+        whole = self._whole_roots(approved)
+        yield from ((self._entry(place, limit), limit) for place, limit in whole.items())
         for place in scan.kept:
-            limit = next(limit for limit, globs in self._known if globs.cover(self._forms(place)))
-            yield from self._around_approved(place, limit, approved if limit.asks else ())
+            if EntryPlace(place.root, "") not in whole:
+                limit = next(limit for limit, globs in self._known if globs.cover(self._forms(place)))
+                yield from self._around_approved(place, limit, approved if limit.asks else ())
         for place in scan.unreadable:  # its owner could make it readable, and files in it may be opened by name
             if not place.path:
-                raise ToolNotAllowed(
-                    f"the command was not run: {display(self._roots[place.root].path)!r} cannot be read, so what path"
-                    " rules cover in it was not found; make it readable, or leave it out of the roots"
-                )
+                raise _unreadable(self._roots[place.root])
             yield self._entry(place, self._limits[0]), self._limits[0]
+
+    def _whole_roots(self, approved: Sequence[str]) -> dict[EntryPlace, PathLimit]:
+        """Roots in which nothing may be changed: then nothing new may be in them either."""
+        return {
+            EntryPlace(number, ""): limit
+            for limit, globs in self._known
+            for number, root in enumerate(self._roots)
+            if not limit.hides and root.path not in approved and globs.cover(forms_of(root, "").below(ANY_ENTRY))
+        }
 
     def _look_through_links(self) -> None:
         """A pattern may lead through links, which the scan does not follow: then also by the real place. The scan is made
@@ -164,7 +173,7 @@ class _LimitFinder:
         if len(names) < 2 or names[0] == "**" or (folder, len(names)) in seen:
             return
         seen.add((folder, len(names)))  # links that lead in a circle
-        first = Globs([names[0]])
+        first = Globs([f"/{names[0]}"])
         try:
             with os.scandir(folder) as entries:
                 found = [
@@ -204,10 +213,12 @@ class _LimitFinder:
         while len(os.fsencode(f"{root.path}/{place.path}")) > _MAX_PATH:  # no mount can be there
             place = place.parent
         try:
-            info = os.stat(place.path, dir_fd=root.fd, follow_symlinks=False)
+            info = os.stat(place.path or ".", dir_fd=root.fd, follow_symlinks=False)
         except FileNotFoundError:
             raise ToolNotAllowed(f"the command was not run: {MOVED}") from None
         except PermissionError:  # its name can be read, but nothing in that directory opened
+            if not place.path:
+                raise _unreadable(root) from None
             return self._entry(place.parent, limit, holds_way=holds_way)
         return LimitedEntry(
             root.path, place.path, identity(info), limit.hides, holds_way or not _is_by_name(limit.pattern)
@@ -215,6 +226,13 @@ class _LimitFinder:
 
     def _forms(self, place: EntryPlace) -> Forms:
         return forms_of(self._roots[place.root], place.path)
+
+
+def _unreadable(root: ScanRoot) -> ToolNotAllowed:
+    return ToolNotAllowed(
+        f"the command was not run: {display(root.path)!r} cannot be read, so what path rules cover in it was not found;"
+        " make it readable, or leave it out of the roots"
+    )
 
 
 def _is_by_name(pattern: str) -> bool:
