@@ -14,6 +14,7 @@ from toolkit import (
     Approve,
     CommandSettings,
     Deny,
+    Preview,
     Rule,
     SecurityPolicy,
     ToolCall,
@@ -50,6 +51,19 @@ def own_command(ctx: ToolContext) -> str:
     return ctx.process.shell(READ).stdout.decode()
 
 
+def preview_reader(args: Any, ctx: ToolContext) -> Preview:
+    return Preview(reads=(args.path,))
+
+
+@tool(permissions=["read", "execute"], preview=preview_reader)
+def own_reader(ctx: ToolContext, path: str) -> str:
+    """Read a directory with a command.
+
+    :param path: the directory
+    """
+    return ctx.process.run(["grep", "-r", ".", path]).stdout.decode()
+
+
 @pytest.fixture
 def workspace(tmp_path: Path) -> Iterator[Path]:
     needs("full")
@@ -66,7 +80,7 @@ def over(workspace: Path, *rules: Any, **settings: Any) -> Any:
         SecurityPolicy(default="allow", rules=rules),
         **{"state_dir": workspace.parent / "state", "commands": CommandSettings(sandbox="full"), **settings},
     )
-    return create_agent_toolkit(context, packs=[BUILTIN, own_command])
+    return create_agent_toolkit(context, packs=[BUILTIN, own_command, own_reader])
 
 
 @pytest.mark.parametrize("rules", RULES.values(), ids=RULES)
@@ -167,6 +181,17 @@ def test_an_approval_opens_what_was_named_and_nothing_else(workspace: Path) -> N
         assert named.stdout == SECRET
         assert SECRET not in tk.tools.bash(command="cat sec*/k").stdout, "the next call has no approval"
         assert tk.tools.bash(command="cat secret/deep/k").stdout == "", "no approval lifts a rule that denies"
+
+
+def test_an_approval_for_one_rule_lifts_no_other(workspace: Path) -> None:
+    """As for file tools, where the approval of a directory opens nothing in it that another rule asks about."""
+    rules = [Rule("ask", path="secret/**"), Rule("ask", path="deep"), Rule("ask", tools=["own_reader"])]  # type: ignore[list-item]
+    with over(workspace, *rules, approver=Asked(True)) as tk:
+        told = tk.tools.bash(command="grep -r . secret").stdout
+        assert SECRET in told and "deep" not in told
+        assert SECRET in tk.tools.bash(command="cat secret/deep/k").stdout, "both rules ask about this path"
+        told = tk.invoke("own_reader", {"path": "."}).text()
+        assert OPEN in told and SECRET not in told, "no rule but that on the tool has asked"
 
 
 def test_what_was_not_approved_does_not_run(workspace: Path) -> None:

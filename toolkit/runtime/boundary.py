@@ -13,8 +13,8 @@ Limits: what a remote server does with its own files; a local server that runs w
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -60,8 +60,8 @@ class CommandBoundary:
     """Why they may change nothing, or None."""
     limits: tuple[PathLimit, ...] = ()
     """What rules on paths keep from them."""
-    approved: tuple[Names, ...] = ()
-    """The real paths that the call was approved with."""
+    approved: Mapping[PathLimit, tuple[Names, ...]] = field(default_factory=dict)
+    """The real paths that the call was approved with, for each of the limits that ask."""
 
     def apply(self, process: ProcessGuard) -> ProcessGuard:
         """A view of the process guard whose commands obey this."""
@@ -71,9 +71,12 @@ class CommandBoundary:
 
     def approve(self, places: Iterable[LocatedPath]) -> CommandBoundary:
         """The same for a call that was approved with these paths."""
-        if not self.asking:
-            return self
-        return replace(self, approved=tuple(name for place in places for name in place.places))
+        named = tuple(places)
+        approved = {
+            limit: tuple(name for place in named if rule.concerns(place) for name in place.places)
+            for limit, rule in self._rules()
+        }
+        return replace(self, approved=approved) if approved else self
 
     def join(self, other: CommandBoundary) -> CommandBoundary:
         """What binds a process that both share. It outlives every call, so no approval lifts any of it."""
@@ -85,12 +88,14 @@ class CommandBoundary:
         """The limits that an approval can lift."""
         return tuple(limit for limit in self.limits if limit.asks)
 
+    def _rules(self) -> list[tuple[PathLimit, AskRule]]:
+        return [(limit, AskRule(Globs([limit.pattern]), limit.because)) for limit in self.asking]
+
     def find_asked(self, fs: SandboxFS, preview: Preview) -> tuple[tuple[PathLimit, LocatedPath], ...]:
         """The paths that the text of a command names, and that it may open only after approval."""
-        asking = self.asking
-        if not asking:
+        rules = self._rules()
+        if not rules:
             return ()
-        rules = [(limit, AskRule(Globs([limit.pattern]), limit.because)) for limit in asking]
         located = (fs.locate(path) for path in dict.fromkeys(_named_paths(preview)))
         return tuple(
             (limit, place)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.guard import nobody
 from tests.guard.ways import FULL, SANDBOXED, Way, guard_in
 from toolkit.errors import ToolNotAllowed
 from toolkit.guard import ProcessGuard
@@ -39,7 +42,7 @@ COVERED = {
         ("secret/k secret/deep/k", ["secret/**", "secret", "secret/", "/secret/**", "SECRET/**"]),
         ("secret/k secret/deep/k a/b/keys/k", ["**/k"]),
         ("app/.env", [".env*", "app/.env"]),
-        ("a/b/keys/k", ["a/b/keys/**", "a/*/keys/**"]),
+        ("a/b/keys/k", ["a/b/keys/**", "a/*/keys/**", "**/keys/k", "**/b/**/k"]),
         ("secret/k secret/deep/k app/.env a/b/keys/k", ["**"]),
     ]
     for pattern in patterns
@@ -66,6 +69,8 @@ WAYS_TO_READ = [
     ("secret/**", "mv secret moved; cat moved/k"),
     ("a/b/keys/**", "mv a/b c; cat c/keys/k"),
     ("a/b/keys/**", "mv a c; cat c/b/keys/k"),
+    ("**/keys/k", "mv a/b/keys c; cat c/k"),
+    ("**/b/**/k", "mv a/b c; cat c/keys/k"),
     ("app/.env", "mv app/.env x; cat x"),
     ("app/.env", "mv app x; cat x/.env"),
     ("secret/**", "chmod -R 777 secret; cat secret/k"),
@@ -85,7 +90,7 @@ def test_what_a_rule_hides_is_not_read(workspace: Path, way: Way, pattern: str, 
         found = output(hiding(guard, pattern), text)
         assert not [secret for secret in COVERED[pattern] if secret in found]
         # What the first command left behind helps no second one.
-        left = output(hiding(guard, pattern), f"{text}; cat */k */*/k */*/*/k .env */.env link hard x")
+        left = output(hiding(guard, pattern), f"{text}; cat */k */*/k */*/*/k .env */.env link hard x; grep -r . .")
         assert not [secret for secret in COVERED[pattern] if secret in left]
     assert (workspace / "secret/k").read_text() == f"{SECRET} of secret/k;"
 
@@ -147,6 +152,30 @@ def test_a_rule_whose_path_leads_through_a_link_hides_the_real_place(workspace: 
 
 
 @pytest.mark.parametrize("way", FULL)
+def test_a_rule_on_what_is_in_a_directory_hides_it_also_if_that_is_a_link(workspace: Path, way: Way) -> None:
+    (workspace / "current").symlink_to("secret")
+    with guard_in(way, workspace) as guard:
+        for text in ("cat current/k", "cat secret/k"):
+            assert SECRET in output(guard, text)
+            for pattern in ("current/**", "current/*", "current/k"):
+                assert SECRET not in output(hiding(guard, pattern), text)
+
+
+def test_a_name_that_begins_with_an_exclamation_mark_is_a_name(workspace: Path) -> None:
+    (workspace / "app/!x").mkdir()
+    (workspace / "app/!x/k").write_text(SECRET)
+    with guard_in("full", workspace) as guard:
+        assert SECRET not in output(hiding(guard, "app/!x/k"), "cat app/*/k")
+
+
+def test_links_in_a_circle_take_no_time(workspace: Path) -> None:
+    for number in range(60):
+        (workspace / f"l{number}").symlink_to(".")
+    with guard_in("full", workspace) as guard:
+        assert SECRET not in output(hiding(guard, "*/*/*/*/*/k"), "cat l1/l2/l3/secret/k")
+
+
+@pytest.mark.parametrize("way", FULL)
 def test_rules_hold_in_other_roots_and_by_absolute_paths(tmp_path: Path, workspace: Path, way: Way) -> None:
     other = tmp_path / "other"
     (other / "secret").mkdir(parents=True)
@@ -182,17 +211,42 @@ def test_what_a_rule_keeps_is_read_and_not_changed(workspace: Path, way: Way) ->
     assert sorted(os.listdir(workspace / "docs")) == ["a.md", "hidden"]
 
 
+@pytest.mark.parametrize("pattern", ["**", "*", "{}/**"])
+@pytest.mark.parametrize("way", FULL)
+def test_where_a_rule_keeps_everything_nothing_is_made(workspace: Path, way: Way, pattern: str) -> None:
+    other = workspace.with_name("other")
+    other.mkdir()
+    subprocess.run(["git", "init", "--quiet", workspace], check=True)
+    with guard_in(way, workspace, write_roots=[str(other)]) as guard:
+        guard = guard.with_limits((PathLimit(pattern.format(workspace), "a rule", hides=False), PathLimit("k", "one")))
+        for text in ("echo x > new", "mkdir folder", "touch app/x", "touch .git/x", "rm -rf .git"):
+            assert "Read-only file system" in output(guard, text)
+        assert SECRET not in output(guard, "cat docs/a.md secret/k; echo x > $TMPDIR/x")
+        assert (guard.shell(f"echo x > {other}/new").exit_code == 0) == pattern.startswith("{")
+    assert sorted(os.listdir(workspace)) == [".git", "a", "app", "docs", "secret"]
+
+
 @pytest.mark.parametrize("way", FULL)
 def test_an_approved_path_is_there_and_nothing_beside_it(workspace: Path, way: Way) -> None:
     limits = (PathLimit("secret/**", "a rule", asks=True), PathLimit(".env*", "another"))
     place = tuple(str(workspace / "secret/k").strip("/").split("/"))
     with guard_in(way, workspace) as guard:
-        guard = guard.with_limits(limits, approved=[place])
+        guard = guard.with_limits(limits, approved={limits[0]: [place]})
         assert output(guard, "cat secret/k").startswith(SECRET)
         assert SECRET not in output(guard, "cat secret/deep/k app/.env")
         # An approval lifts no rule that denies.
-        denied = guard.with_limits((PathLimit("secret/**", "a rule"),), approved=[place])
+        denying = PathLimit("secret/**", "a rule")
+        denied = guard.with_limits((denying,), approved={denying: [place]})
         assert SECRET not in output(denied, "cat secret/k")
+
+
+@pytest.mark.parametrize("way", FULL)
+def test_what_is_beside_an_approved_path_is_moved_to_no_other_name(workspace: Path, way: Way) -> None:
+    limits = (PathLimit("secret", "a rule", asks=True),)
+    with guard_in(way, workspace) as guard:
+        place = tuple(str(workspace / "secret/k").strip("/").split("/"))
+        output(guard.with_limits(limits, approved={limits[0]: [place]}), "mv secret moved")
+        assert SECRET not in output(guard.with_limits(limits), "cat moved/deep/k")
 
 
 def test_a_file_of_that_name_made_by_the_command_itself_is_its_own(workspace: Path) -> None:
@@ -206,6 +260,61 @@ def test_a_directory_that_cannot_be_read_hides_what_may_be_in_it(workspace: Path
     (workspace / "secret").chmod(0)
     with guard_in("full", workspace) as guard:
         assert SECRET not in output(hiding(guard, "k"), "chmod 700 secret; cat secret/k")
+
+
+UNREADABLE = """
+import os, sys
+from pathlib import Path
+from toolkit.errors import ToolNotAllowed
+from toolkit.guard import ProcessGuard
+from toolkit.guard.files.consent import PathLimit
+
+base = Path(sys.argv[1])
+limits = (PathLimit("k", "a rule"),)
+for name, mode in (("listed", 0o400), ("known", 0o300)):
+    (base / "ws" / name).mkdir()
+    (base / "ws" / name / "k").write_text("SECRET")
+    (base / "ws" / name).chmod(mode)
+with ProcessGuard(str(base / "ws"), sandbox="full", carrier="own") as guard:
+    done = guard.with_limits(limits).shell("cat known/k; chmod 700 *; mv known x; cat */k; echo ran")
+    print(done.stdout.decode())
+with ProcessGuard(str(base / "ws"), sandbox="full", carrier="own", read_roots=[str(base / "library")]) as guard:
+    print(guard.shell(f"cat {base}/library/k").stdout.decode())
+    try:
+        guard.with_limits(limits).shell(f"cat {base}/library/k")
+    except ToolNotAllowed as error:
+        print(error.message)
+"""
+
+
+@nobody.only_root
+def test_what_may_be_in_directories_that_cannot_be_read_is_hidden_or_the_command_refused() -> None:
+    with nobody.folder("ws") as base:
+        (base / "library").mkdir()
+        (base / "library/k").write_text("CONTROL")
+        (base / "library").chmod(0o711)
+        told = nobody.run(UNREADABLE, str(base))
+    assert "SECRET" not in told
+    assert re.fullmatch(r"ran\n\nCONTROL\nthe command was not run: '.*/library' cannot be read, so what .*\n", told)
+
+
+@pytest.mark.parametrize("way", FULL)
+def test_directories_deeper_than_a_path_can_say_do_not_stop_other_commands(workspace: Path, way: Way) -> None:
+    dig = "n=$(printf 'a%.0s' $(seq 250)); for i in $(seq 17); do mkdir $n && cd $n; done; echo mine > k"
+    with guard_in(way, workspace) as guard:
+        guard.shell(dig)
+        assert output(hiding(guard, "k"), "cat app/main.py; cat secret/k").startswith("open: app/main.py")
+
+
+@pytest.mark.parametrize("way", FULL)
+def test_a_workspace_that_is_moved_hides_what_it_did(workspace: Path, way: Way) -> None:
+    with guard_in(way, workspace) as guard:
+        assert SECRET not in output(hiding(guard, "secret/**"), "cat secret/k")
+        workspace.rename(workspace.with_name("moved"))
+        try:
+            assert SECRET not in output(hiding(guard, "secret/**"), "cat secret/k")
+        except ToolNotAllowed:
+            assert way == "bubblewrap"
 
 
 def test_the_reduced_tier_refuses_what_it_cannot_hide(workspace: Path) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 # Stands for the entries of a directory: a rule that covers this name there covers whatever is in it.
-_ANY_ENTRY: Final = "\0"
+ANY_ENTRY: Final = "\0"
 
 
 class RealPath(NamedTuple):
@@ -97,7 +97,7 @@ class AskRule:
         """Whether a call that names this path needs approval. Concerns a directory if it covers all that is in it."""
         if self.only_writes and not path.is_written:
             return False
-        return self.globs.cover(path.forms) or (path.is_directory and self.globs.cover(path.forms.below(_ANY_ENTRY)))
+        return self.globs.cover(path.forms) or (path.is_directory and self.globs.cover(path.forms.below(ANY_ENTRY)))
 
 
 class Consent:

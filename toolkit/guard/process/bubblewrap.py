@@ -22,14 +22,14 @@ import signal
 import stat
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.abc import InspectLoader
 from typing import Final, TypeAlias
 
 from toolkit.guard.files.resolve import HANDLE, open_beneath, openat2
 from toolkit.guard.process import bubblewrap_main
 from toolkit.guard.process.kernel import PR_SET_CHILD_SUBREAPER, Unsupported, prctl
-from toolkit.guard.process.messages import CommandRequest, LimitedEntry, Setup, identity
+from toolkit.guard.process.messages import MOVED, CommandRequest, LimitedEntry, Setup, identity
 from toolkit.guard.process.program import SYSTEM, SYSTEM_PATH, is_below
 from toolkit.guard.process.supervisor import DEV_LINKS, DEVICES, ETC, TMP, TMP_BYTES, children, send_report
 
@@ -144,10 +144,7 @@ class BubblewrapStarter:
         try:
             with contextlib.ExitStack() as stack:
                 limited = self._limited_mounts(request, stack)
-                mounts: _Mounts = {**self._root_mounts(request), **self._held_mounts(request), **trusted}
-                hidden = [place for place, mount in limited.items() if isinstance(mount, _EmptyMount)]
-                mounts = {place: mounts[place] for place in mounts if not any(is_below(place, one) for one in hidden)}
-                mounts |= limited
+                mounts = _limit({**self._root_mounts(request), **self._held_mounts(request), **trusted}, limited)
                 files = {path: _close_with(stack, os.open(path, os.O_RDONLY | os.O_CLOEXEC)) for path in self._files}
                 message = _close_with(stack, _make_memory_file(self._message(request, stdio, client, mounts)))
                 pid = self._spawn(
@@ -239,7 +236,10 @@ class BubblewrapStarter:
         roots = self._setup.roots
         places: dict[str, LimitedEntry] = {}
         for entry in request.limited:
-            place = os.path.realpath(os.path.join(entry.root, entry.path))
+            given = os.path.join(entry.root, entry.path)
+            if not os.path.lexists(given) or identity(os.lstat(given)) != entry.identity:
+                raise Unsupported(MOVED)
+            place = os.path.realpath(given)
             if os.path.exists(place) and any(
                 is_below(place, root) for root in (roots.workspace, *roots.read, *roots.write)
             ):
@@ -298,6 +298,16 @@ def _system_steps(*, with_size: bool) -> dict[str, list[str]]:
 def _copy_steps(files: dict[str, int]) -> dict[str, list[str]]:
     """The options that copy small files, by path: a mount for each would take as long as all the rest."""
     return {path: ["--perms", "0444", "--file", str(fd), path] for path, fd in files.items()}
+
+
+def _limit(mounts: dict[str, _Mount], limited: _Mounts) -> _Mounts:
+    """All mounts: nothing is inside a hidden one, and nothing writable inside one that is kept."""
+    found: _Mounts = {}
+    for place, mount in mounts.items():
+        around = [limit for other, limit in limited.items() if is_below(place, other)]
+        if not any(isinstance(limit, _EmptyMount) for limit in around):
+            found[place] = replace(mount, read_only=True) if around else mount
+    return {**found, **limited}
 
 
 def _files_of(mounts: _Mounts) -> list[int]:

@@ -41,7 +41,6 @@ from toolkit.guard.files.consent import PathLimit
 from toolkit.guard.files.guard import FileGuard
 from toolkit.guard.files.handles import Check
 from toolkit.guard.files.path import Accept
-from toolkit.guard.files.place import Names
 from toolkit.guard.files.protect import Root
 from toolkit.guard.network.hosts import Network
 from toolkit.guard.permission import (
@@ -58,7 +57,7 @@ from toolkit.guard.permission import (
 from toolkit.guard.process.command import Command, CommandExit, build_environment, check_argv
 from toolkit.guard.process.fork_client import memory_file
 from toolkit.guard.process.messages import CommandRequest
-from toolkit.guard.process.path_limits import HiddenPaths
+from toolkit.guard.process.path_limits import NO_APPROVALS, Approvals, HiddenPaths
 from toolkit.guard.process.program import expand_home, find_environment, is_below
 from toolkit.guard.process.sandbox import GuardedNetwork, Sandbox, StartErrors, open_root, stdin_from_pipe
 from toolkit.guard.process.tier import Tier, TierChoice, pick_tier
@@ -198,7 +197,7 @@ class ProcessGuard:
         self._read_only = mode == "read-only"
         self._guarded = GuardedNetwork(internet)
         self._limits: tuple[PathLimit, ...] = ()
-        self._approved: tuple[Names, ...] = ()
+        self._approved: Approvals = NO_APPROVALS
         self._unenforced_rules: Final = unenforced_rules
         self._check: Check = _no_check
         self._programs: set[LongProcess] = set()
@@ -246,13 +245,13 @@ class ProcessGuard:
         view._read_only = True
         return view
 
-    def with_limits(self, limits: tuple[PathLimit, ...], approved: Sequence[Names] = ()) -> ProcessGuard:
-        """A view of the same sandbox whose commands obey these rules on paths, except for what was approved: real paths.
+    def with_limits(self, limits: tuple[PathLimit, ...], approved: Approvals = NO_APPROVALS) -> ProcessGuard:
+        """A view of the same sandbox whose commands obey these rules on paths, each but for what was approved.
 
         Limit: ``unsafe-none`` enforces nothing, not even this.
         """
         view = copy.copy(self)
-        view._limits, view._approved = limits, tuple(approved)
+        view._limits, view._approved = limits, approved
         return view
 
     def for_git(self) -> ProcessGuard:

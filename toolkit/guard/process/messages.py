@@ -10,11 +10,13 @@ import json
 import os
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from toolkit.guard.permission import CommandLimits, CommandNetwork
 from toolkit.guard.process.kernel import Unsupported
 from toolkit.guard.process.program import is_below
+
+MOVED: Final = "a path that a rule hides was moved while the command was being started; run it again"
 
 
 def identity(info: os.stat_result) -> list[int]:
@@ -87,11 +89,12 @@ class HeldEntry(NamedTuple):
 
 
 class LimitedEntry(NamedTuple):
-    """An entry below a root that the command cannot open (``hides``) or cannot change, because of a path rule.
-    ``holds_way``: the directories on the way cannot be moved."""
+    """An entry below a root that the command cannot open (``hides``) or cannot change, because of a path rule; without a
+    path, a whole root that it cannot change. ``holds_way``: the directories on the way cannot be moved."""
 
     root: str
     path: str
+    identity: list[int]
     hides: bool
     holds_way: bool
 

@@ -23,7 +23,7 @@ from typing import Final
 
 from toolkit.guard.files.resolve import HANDLE, open_beneath, openat2
 from toolkit.guard.process.kernel import PR_SET_DUMPABLE, Unsupported, forbid_new_capabilities, prctl, syscall
-from toolkit.guard.process.messages import CommandRequest, HeldEntry, Roots, identity
+from toolkit.guard.process.messages import MOVED, CommandRequest, HeldEntry, Roots, identity
 from toolkit.guard.process.program import SYSTEM
 from toolkit.guard.process.supervisor import DEV_LINKS, DEVICES, ETC, TMP, TMP_BYTES, fill_tmp
 
@@ -234,6 +234,9 @@ def _limit_paths(request: CommandRequest) -> None:
     """Mount over what path rules keep from this command: nothing, or the same read-only. Also over links."""
     ways: set[str] = set()
     for entry in request.limited:  # sorted: what is inside another one comes after it
+        if not entry.path:
+            _set_attributes(_AT_FDCWD, entry.root, _RDONLY)
+            continue
         root = os.open(entry.root, HANDLE | os.O_DIRECTORY)
         names = entry.path.split("/")
         for way in ("/".join(names[:count]) for count in range(1, len(names))) if entry.holds_way else ():
@@ -242,12 +245,13 @@ def _limit_paths(request: CommandRequest) -> None:
                 _hold_place(root, way, 0)
         try:
             place = open_beneath(root, entry.path, HANDLE | os.O_NOFOLLOW, openat2)
+            info = os.fstat(place)
+            if identity(info) != entry.identity:
+                raise FileNotFoundError
         except OSError:
-            raise Unsupported(
-                "a path that a rule hides was moved while the command was being started; run it again"
-            ) from None
+            raise Unsupported(MOVED) from None
         if entry.hides:
-            is_folder = stat.S_ISDIR(os.fstat(place).st_mode)
+            is_folder = stat.S_ISDIR(info.st_mode)
             tree = _clone_tree(_EMPTY_FOLDER if is_folder else _EMPTY_FILE)
             _set_attributes(tree, "", _RDONLY | _NOSUID | _NODEV | _NOEXEC)
             syscall("hide a path", _MOVE_MOUNT, tree, b"", place, b"", _MOVE_EMPTY_PATHS)

@@ -17,24 +17,27 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from toolkit.errors import ToolNotAllowed
-from toolkit.guard.files.consent import Forms, Globs, PathLimit, escape_pattern, fold
-from toolkit.guard.files.path import split_names
+from toolkit.guard.files.consent import ANY_ENTRY, Forms, Globs, PathLimit, escape_pattern, fold
+from toolkit.guard.files.path import display, split_names
 from toolkit.guard.files.place import Names
 from toolkit.guard.files.protect import Root
-from toolkit.guard.process.messages import LimitedEntry
+from toolkit.guard.process.messages import MOVED, LimitedEntry, identity
 from toolkit.guard.process.program import is_below
 from toolkit.guard.review.scan import MAX_FOLDERS, EntryPlace, Scanner, ScanRoot, forms_of
 
 MAX_ENTRIES: Final = 2_000
+_MAX_PATH: Final = 4_000
 # (hides, asks): what is covered by a later kind as well obeys that one.
 _KINDS: Final = ((False, True), (False, False), (True, True), (True, False))
-_MAX_DEPTH: Final = 16
 
 
+Approvals: TypeAlias = Mapping[PathLimit, Sequence[Names]]
+"""The real paths for which an approval lifts a limit that asks."""
+NO_APPROVALS: Final[Approvals] = {}
 _Found: TypeAlias = tuple[LimitedEntry, PathLimit]
 
 
@@ -57,15 +60,18 @@ class LimitedPaths:
     def __init__(self, roots: Sequence[Root], limits: Sequence[PathLimit]) -> None:
         self._roots: Final = [ScanRoot(root) for root in roots]
         # Each kind is looked for by itself, because what an approval lifts may be around what nothing lifts.
-        kinds = ([limit for limit in limits if (limit.hides, limit.asks) == kind] for kind in _KINDS)
+        self._kinds: Final = [
+            tuple(limit for limit in dict.fromkeys(limits) if (limit.hides, limit.asks) == kind) for kind in _KINDS
+        ]
         self._reasons: Final = {limit.because: limit.asks for limit in limits}
-        self._finders: Final = [_LimitFinder(self._roots, kind) for kind in kinds if kind]
+        self._finders: Final[dict[tuple[PathLimit, ...], _LimitFinder]] = {}
 
-    def find(self, approved: Iterable[Names] = ()) -> tuple[list[LimitedEntry], tuple[HiddenPaths, ...]]:
+    def find(self, approved: Approvals = NO_APPROVALS) -> tuple[list[LimitedEntry], tuple[HiddenPaths, ...]]:
         """What the sandbox mounts over, outermost first, and how much of it each rule hides."""
-        places = ["/" + "/".join(names) for names in approved]
         found: dict[str, _Found] = {}
-        for finder in self._finders:
+        for group in self._groups(approved):
+            finder = self._finders.setdefault(group, _LimitFinder(self._roots, group))
+            places = ["/" + "/".join(names) for names in approved.get(group[0], ())]
             found |= {f"{entry.root}/{entry.path}": (entry, limit) for entry, limit in finder.find(places)}
         found = _without_hidden(found)
         if len(found) > MAX_ENTRIES:
@@ -76,6 +82,14 @@ class LimitedPaths:
         hidden = Counter(limit.because for _, limit in found.values() if limit.hides)
         counts = tuple(HiddenPaths(hidden[why], why, asks) for why, asks in self._reasons.items() if hidden[why])
         return [entry for entry, _ in found.values()], counts
+
+    def _groups(self, approved: Approvals) -> Iterator[tuple[PathLimit, ...]]:
+        """The limits to look for together: of one kind, but one by one where an approval may lift one and not another."""
+        for kind in filter(None, self._kinds):
+            if any(approved.get(limit) for limit in kind):
+                yield from ((limit,) for limit in kind)
+            else:
+                yield kind
 
     def close(self) -> None:
         for root in self._roots:
@@ -111,12 +125,25 @@ class _LimitFinder:
                 f"the command was not run: below its roots are more than {MAX_FOLDERS:,} directories, so not all that path"
                 " rules cover was found; use a smaller workspace"
             )
+        whole = self._whole_roots(approved)
+        yield from ((self._entry(place, limit), limit) for place, limit in whole.items())
         for place in scan.kept:
-            limit = next(limit for limit, globs in self._known if globs.cover(self._forms(place)))
-            yield from self._around_approved(place, limit, approved if limit.asks else ())
-        for place in scan.unreadable:
-            if place.path:  # its owner could make it readable
-                yield self._entry(place, self._limits[0]), self._limits[0]
+            if EntryPlace(place.root, "") not in whole:
+                limit = next(limit for limit, globs in self._known if globs.cover(self._forms(place)))
+                yield from self._around_approved(place, limit, approved if limit.asks else ())
+        for place in scan.unreadable:  # its owner could make it readable, and files in it may be opened by name
+            if not place.path:
+                raise _unreadable(self._roots[place.root])
+            yield self._entry(place, self._limits[0]), self._limits[0]
+
+    def _whole_roots(self, approved: Sequence[str]) -> dict[EntryPlace, PathLimit]:
+        """Roots in which nothing may be changed: then nothing new may be in them either."""
+        return {
+            EntryPlace(number, ""): limit
+            for limit, globs in self._known
+            for number, root in enumerate(self._roots)
+            if not limit.hides and root.path not in approved and globs.cover(forms_of(root, "").below(ANY_ENTRY))
+        }
 
     def _look_through_links(self) -> None:
         """A pattern may lead through links, which the scan does not follow: then also by the real place. The scan is made
@@ -124,7 +151,7 @@ class _LimitFinder:
         known = [
             (limit, Globs(patterns))
             for limit in self._limits
-            if (patterns := list(dict.fromkeys(self._real_patterns(_without_stars(limit.pattern)))))
+            if (patterns := list(dict.fromkeys(self._real_patterns(limit.pattern))))
         ]
         if [globs.globs for _, globs in known] != [globs.globs for _, globs in self._known]:
             self._known = known
@@ -132,58 +159,90 @@ class _LimitFinder:
             self._scanner = Scanner(self._roots, union, (), in_repositories=True)
 
     def _real_patterns(self, pattern: str) -> Iterator[str]:
-        yield pattern
+        yield _without_stars(pattern)
         names = split_names(pattern)
-        if len(names) == 1 and not pattern.startswith("/"):
-            return
-        for root in self._roots:
-            yield from self._behind_links(root.real_path(), names, 0)
+        seen: set[tuple[str, int]] = set()
+        for root in self._roots if "/" in pattern.rstrip("/") else ():
+            yield from self._behind_links(root.real_path(), names, seen)
             for own in root.names if pattern.startswith("/") else ():
                 above = split_names(own)
                 if names[: len(above)] == above:
-                    yield from self._behind_links(root.real_path(), names[len(above) :], 0)
+                    yield from self._behind_links(root.real_path(), names[len(above) :], seen)
 
-    def _behind_links(self, folder: str, names: Sequence[str], depth: int) -> Iterator[str]:
-        if len(names) < 2 or names[0] == "**" or depth == _MAX_DEPTH:
+    def _behind_links(self, folder: str, names: Sequence[str], seen: set[tuple[str, int]]) -> Iterator[str]:
+        if len(names) < 2 or names[0] == "**" or (folder, len(names)) in seen:
             return
-        first = Globs([names[0]])
+        seen.add((folder, len(names)))  # links that lead in a circle
+        first = Globs([f"/{names[0]}"])
         try:
-            found = [name for name in os.listdir(folder) if first.cover(Forms([(fold(name),)], []))]
+            with os.scandir(folder) as entries:
+                found = [
+                    (entry.name, entry.is_symlink())
+                    for entry in entries
+                    if (entry.is_symlink() or entry.is_dir()) and first.cover(Forms([(fold(entry.name),)], []))
+                ]
         except OSError:
             return
-        for name in found:
-            path = f"{folder}/{name}"
-            real = os.path.realpath(path)
-            if not os.path.isdir(real):
-                continue
-            if os.path.islink(path):
+        for name, is_link in found:
+            real = f"{folder}/{name}"
+            if is_link:
+                real = os.path.realpath(real)
                 around = next((root for root in self._roots if is_below(real, root.real_path())), None)
-                if around is None:
+                if around is None or not os.path.isdir(real):
                     continue
                 below = os.path.relpath(real, around.real_path())
                 start = "" if below == "." else escape_pattern(below) + "/"
                 yield _without_stars("/" + start + "/".join(names[1:]))
-            yield from self._behind_links(real, names[1:], depth + 1)
+            yield from self._behind_links(real, names[1:], seen)
 
     def _around_approved(
-        self, place: EntryPlace, limit: PathLimit, approved: Sequence[str]
+        self, place: EntryPlace, limit: PathLimit, approved: Sequence[str], *, is_beside: bool = False
     ) -> Iterator[tuple[LimitedEntry, PathLimit]]:
-        """The entry or, if something below it was approved, what is beside that."""
+        """The entry or, if something below it was approved, what is beside that (``is_beside``)."""
         path = f"{self._roots[place.root].path}/{place.path}"
         if any(is_below(path, one) for one in approved):
             return
         if not any(is_below(one, path) for one in approved):
-            yield self._entry(place, limit), limit
+            yield self._entry(place, limit, holds_way=is_beside), limit
             return
         for name in os.listdir(path):
-            yield from self._around_approved(place.child(name), limit, approved)
+            yield from self._around_approved(place.child(name), limit, approved, is_beside=True)
 
-    def _entry(self, place: EntryPlace, limit: PathLimit) -> LimitedEntry:
-        is_anywhere = "/" not in limit.pattern.rstrip("/") or limit.pattern.startswith("**/")
-        return LimitedEntry(self._roots[place.root].path, place.path, limit.hides, not is_anywhere)
+    def _entry(self, place: EntryPlace, limit: PathLimit, *, holds_way: bool = False) -> LimitedEntry:
+        root = self._roots[place.root]
+        while len(os.fsencode(f"{root.path}/{place.path}")) > _MAX_PATH:  # no mount can be there
+            place = place.parent
+        try:
+            info = os.stat(place.path or ".", dir_fd=root.fd, follow_symlinks=False)
+        except FileNotFoundError:
+            raise ToolNotAllowed(f"the command was not run: {MOVED}") from None
+        except PermissionError:  # its name can be read, but nothing in that directory opened
+            if not place.path:
+                raise _unreadable(root) from None
+            return self._entry(place.parent, limit, holds_way=holds_way)
+        return LimitedEntry(
+            root.path, place.path, identity(info), limit.hides, holds_way or not _is_by_name(limit.pattern)
+        )
 
     def _forms(self, place: EntryPlace) -> Forms:
         return forms_of(self._roots[place.root], place.path)
+
+
+def _unreadable(root: ScanRoot) -> ToolNotAllowed:
+    return ToolNotAllowed(
+        f"the command was not run: {display(root.path)!r} cannot be read, so what path rules cover in it was not found;"
+        " make it readable, or leave it out of the roots"
+    )
+
+
+def _is_by_name(pattern: str) -> bool:
+    """Whether it covers an entry because of its name alone, wherever that is moved.
+
+    >>> [pattern for pattern in (".env", "**/keys/**", "**/keys/k", "a/k", "secret/**", "*/**") if _is_by_name(pattern)]
+    ['.env', '**/keys/**']
+    """
+    text = _without_stars(pattern)
+    return not text.startswith("/") and all(name == "**" for name in split_names(text)[:-1])
 
 
 def _without_stars(pattern: str) -> str:

@@ -19,7 +19,6 @@ from toolkit.errors import SandboxViolation, SetupError, ToolFailed, ToolNotAllo
 from toolkit.forks import close_pipe, count_restart, open_pipe, start_again_in_child
 from toolkit.guard.files.consent import PathLimit
 from toolkit.guard.files.path import Accept
-from toolkit.guard.files.place import Names
 from toolkit.guard.files.protect import Root
 from toolkit.guard.network.hosts import Network
 from toolkit.guard.permission import CommandLimits, CommandNetwork, GitMode
@@ -35,7 +34,7 @@ from toolkit.guard.process.command import (
 from toolkit.guard.process.fork_client import CommandHandle, ForkServerClient
 from toolkit.guard.process.kernel import Unsupported, reason
 from toolkit.guard.process.messages import CommandRequest, HeldEntry, Roots, Setup, identities
-from toolkit.guard.process.path_limits import HiddenPaths, LimitedPaths
+from toolkit.guard.process.path_limits import Approvals, HiddenPaths, LimitedPaths
 from toolkit.guard.process.program import SYSTEM, SYSTEM_PATH, find, interpreter_roots, is_below, search_path
 from toolkit.guard.process.supervisor import HOME, TMP, write_gitconfig
 from toolkit.guard.process.tier import TierChoice
@@ -179,7 +178,7 @@ class Sandbox:
         return self._review.accept_changes()
 
     def limit_paths(
-        self, request: CommandRequest, limits: tuple[PathLimit, ...], approved: Sequence[Names]
+        self, request: CommandRequest, limits: tuple[PathLimit, ...], approved: Approvals
     ) -> tuple[CommandRequest, tuple[HiddenPaths, ...]]:
         """The request with what path rules keep from the command, and how much of that they hide."""
         with self._lock:
