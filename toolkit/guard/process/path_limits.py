@@ -22,12 +22,13 @@ from typing import Final, NamedTuple, TypeAlias
 
 from toolkit.errors import ToolNotAllowed
 from toolkit.guard.files.consent import ANY_ENTRY, Forms, Globs, PathLimit, escape_pattern, fold
-from toolkit.guard.files.path import display, split_names
+from toolkit.guard.files.path import split_names
 from toolkit.guard.files.place import Names
 from toolkit.guard.files.protect import Root
 from toolkit.guard.process.messages import MOVED, LimitedEntry, identity
 from toolkit.guard.process.program import is_below
 from toolkit.guard.review.scan import MAX_FOLDERS, EntryPlace, Scanner, ScanRoot, forms_of
+from toolkit.visible import display
 
 MAX_ENTRIES: Final = 2_000
 _MAX_PATH: Final = 4_000
