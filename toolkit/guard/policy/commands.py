@@ -419,7 +419,7 @@ class TouchedCommands:
 
     @property
     def _judged(self) -> list[ShellCommand]:
-        """The commands that need a rule. ``cd src`` before others does what the ``cwd`` of the tool does, and leads nowhere else."""
+        """The commands that need a rule. ``cd src`` before others needs none: it does what the ``cwd`` of the tool does."""
         commands = self.commands or ()
         return [one for one in commands if len(commands) == 1 or not _only_changes_directory(one)]
 
