@@ -15,7 +15,7 @@ from toolkit.guard.policy.shell_text import ShellCommand, ShellGlob, read_shell
 
 DENYING: Final[tuple[Decision, ...]] = ("deny", "ask")
 OPERATORS: Final = {"&&", "||", ";", "|"}
-_MORE_THAN_WORDS: Final = re.compile(r"[$`#<>\n\\~]")
+_MORE_THAN_WORDS: Final = re.compile(r"[$`#<>\n\\~{}]")
 
 
 def check_shell_text(data: bytes) -> None:

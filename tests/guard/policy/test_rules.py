@@ -27,7 +27,7 @@ ALLOWED_LOG: list[Rule[str]] = [
 
 READABLE = ["git log", "git log -1 --oneline", "git log && ls", "ls | wc -l", "ls; git log", "ls || ls", "ls 'a b' \"c d\"", "find . -name x",
             "sed -n 1,5p a.txt", "rg pattern src", "tar tf a.tar", "  ls  ", "ls;", "ls\tx", "git log\nls", "ls 2>&1", "ls 2>/dev/null", "ls # x",
-            "ls *", "ls [a]?", "ls $x ~/y", "ls a~b~ HEAD^ {} '\u00a0'", "ls $(git log -1 | wc -l) `wc x`", 'ls "$(git log "$(ls)")"', "cd src && ls", "ls \\\n  x",
+            "ls *", "ls [a]?", "ls $x ~/y {a,b}/c", "ls a~b~ HEAD^ {} '\u00a0'", "ls $(git log -1 | wc -l) `wc x`", 'ls "$(git log "$(ls)")"', "cd src/a && cd 'b c' && ls", "ls \\\n  x",
             "ls 'a\nb' '*' \"it's\""]  # fmt: skip
 
 
@@ -46,10 +46,10 @@ NOT_COVERED = {
     71: ["X=1 git log", "env git log", "xargs git log", "nohup git log", "timeout 5 git log", "sudo git log", "sh -c 'git log'", "X=1", "PATH=.; ls", "X=$(rm x) ls"],
     73: ["g'i't log", "g\\it log", "git$IFS log", "git {log,x}", "git() { rm x; }; git log", "'git' log", "\"git\" log", "~/git log", "git \\\nlog\\\nout"],
     74: ["./git log", "/tmp/git log", "bin/git log"],
-    75: ["alias ls=rm; ls", "export PATH=.; ls", "hash -p rm ls; ls", "set x; ls", "cd", "cd - && ls", "cd ~ && ls", "cd $x && ls", "X=1 cd x && ls", "CDPATH=x; cd y && ls"],
+    75: ["alias ls=rm; ls", "export PATH=.; ls", "hash -p rm ls; ls", "set x; ls", "cd", "cd - && ls", "cd ~ && ls", "cd / && ls", "cd .. && ls", "cd a/../.. && ls", "cd *; ls", "cd $x && ls", "X=1 cd x && ls", "CDPATH=x; cd y && ls"],
     76: [" && ".join(["ls"] * 60 + ["rm x"])],
     0: ["", " ", ";", "ls &&", "&& ls", "ls ;; ls", "if ls", "! ls", "ls\u00a0x", "ls \x00", "time ls", "{ ls; }", "( ls )", "ls |& wc", "[[ ls ]]", "ls =wc", "ls 10>x",
-        "for x in a; do ls; done", "ls {1..3}", "%1"],
+        "for x in a; do ls; done", "%1"],
 }  # fmt: skip
 
 

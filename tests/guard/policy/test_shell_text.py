@@ -32,6 +32,7 @@ READ: list[tuple[str, list[tuple[Word, ...]]]] = [
     ("git diff $(git merge-base main HEAD) x", [("git", "merge-base", "main", "HEAD"), ("git", "diff", None, "x")]),
     ('a "b $(c "d e") `f`" \'g $h\'', [("c", "d e"), ("f",), ("a", None, "g $h")]),
     ("a>b c 2>&1 </dev/null >&2", [("a", "c")]),
+    ("a {b,c} {1..3} 'd'{ }", [("a", None, None, None, None)]),
     ("# a\na # b\n\n", [("a",)]),
     ("a \\\n  b", [("a", "b")]),
     ('a \'b\nc\' "d\\"\\e$"', [("a", "b\nc", 'd"\\e$')]),
@@ -56,7 +57,7 @@ def test_assignments_and_redirections_are_told_apart() -> None:
 
 UNREADABLE = [
     "", " ", "a &", "a & b", "a |& b", "a ;; b", "; a", "a &&", "a | | b", "( a )", "{ a; }", "a )", "a $(b", "a `b", "a 'b", 'a "b', "a() { b; }", "function a { b; }",
-    "if a; then b; fi", "for a in b; do c; done", "while a; do b; done", "time a", "! a", "[[ a ]]", "coproc a", "do", "a {b,c}", "a {1..3}", "a b{", "a $'b'", 'a $"b"', "a ${b:-c}", "a ${b@P}",
+    "if a; then b; fi", "for a in b; do c; done", "while a; do b; done", "time a", "! a", "[[ a ]]", "coproc a", "do", "{a,b}", "}", "a; }", "a $'b'", 'a $"b"', "a ${b:-c}", "a ${b@P}",
     "a $((1))", "a $[1]", "a <(b)", "a >(b)", "a << b", "a <<< b", "a <> b", "a >&b", "a 10>b", "a {b}>c", "a >", "a > b=c", "a+=b", "a[0]=b", "a=(b c)", "=a", "a =b", "'a' b", "a'b' c", "\\a b",
     "a\\\nb", "a +(b)", "a @(b|c)", "a\rb", "a \vb", "a \x01", "a '\x00'", "a\u00a0b", "a \u3000b", "a \N{LATIN SMALL LETTER E WITH ACUTE}", "a $", "%1", "a \"`b \"c\"`\"", "a `b \\`c\\``", "*", "a* b",
     "$(" * 9 + "a" + ")" * 9, "a" * 200_000, "a '\ud800'", "a $(b $(c)", "a $()",

@@ -424,7 +424,7 @@ class TouchedCommands:
 
     @property
     def _judged(self) -> list[ShellCommand]:
-        """The commands that need a rule. ``cd src`` before others does what the ``cwd`` of the tool does."""
+        """The commands that need a rule. ``cd src`` before others needs none: it does what the ``cwd`` of the tool does."""
         commands = self.commands or ()
         return [one for one in commands if len(commands) == 1 or not _only_changes_directory(one)]
 
@@ -454,7 +454,7 @@ def _why_uncovered(rule: ShellCommand, command: ShellCommand) -> str:
 def _only_changes_directory(command: ShellCommand) -> bool:
     match command:
         case ShellCommand(("cd", str(path)), (), ()):
-            return not path.startswith("-")
+            return not path.startswith(("-", "/")) and ".." not in path.split("/")
     return False
 
 

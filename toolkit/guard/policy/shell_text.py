@@ -2,10 +2,10 @@
 
 Promise: ``read_shell`` returns commands only for text that bash, dash and zsh read in exactly this way: words, quoted or
 not, joined by ``&&``, ``||``, ``|``, ``;`` and line breaks, with assignments, redirections and comments. What a shell
-computes is a ``ShellGlob``, or None for variables, ``$(…)``, backticks and ``~``; the commands inside ``$(…)`` and
-backticks are returned as well. For everything else (compound commands, functions, ``&``, here-documents, ``$'…'``,
-``${x…}``, arithmetic, ``{a,b}``, control characters, other alphabets outside quotes) it returns None. ``&>`` is read as
-bash and zsh do; dash takes it for ``&`` and ``>``. Time is linear.
+computes is a ``ShellGlob``, or None for variables, ``$(…)``, backticks, ``~`` and ``{a,b}``; the commands inside ``$(…)``
+and backticks are returned as well. For everything else (compound commands, functions, ``&``, here-documents, ``$'…'``,
+``${x…}``, arithmetic, control characters, other alphabets outside quotes) it returns None. ``&>`` is read as bash and zsh
+do; dash takes it for ``&`` and ``>``. Time is linear.
 
 Limit: what a program does with its arguments is not judged, and neither is what a variable or a file holds.
 """
@@ -44,6 +44,7 @@ _ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=", re.ASCII)
 _PROGRAM: Final = re.compile(r"\[|[A-Za-z0-9_./:@+,-]+", re.ASCII)  # `%1` is a job
 _TILDE: Final = re.compile(r"(?<![A-Za-z0-9_^}.])~", re.ASCII)
 _LITERAL_BRACES: Final = re.compile(r"\{[A-Za-z0-9_-]*\}", re.ASCII)
+_BRACE: Final = re.compile(r"[{}]")
 _GLOB: Final = re.compile(r"[*?]|\[(?!$)|(?<!^)\[")
 _ODD_START: Final = re.compile(r"=[^=]")  # zsh puts the path of a program for `=program`
 _MARK: Final = "\0"  # in no text: stands for what is quoted where only the rest is looked at, and for a star in a glob
@@ -151,7 +152,7 @@ class _Building:
             self.words.append(word)
         elif _ASSIGNMENT.match(bare):
             self.assigned.append(word)
-        elif word is None or (_PROGRAM.fullmatch(bare) and bare not in KEYWORDS):
+        elif (word is None and not _BRACE.search(bare)) or (_PROGRAM.fullmatch(bare) and bare not in KEYWORDS):
             self.words.append(word)
         else:
             raise UnreadableText
@@ -248,13 +249,12 @@ class _Reader:
             value.append(token[0].replace("*", _MARK) if kind == "bare" else token["escaped"] or token["single"] or "")
             self._place = token.end()
         following = self._text[self._place : self._place + 1]
-        unbraced = _LITERAL_BRACES.sub("", bare)
-        if bare[:1] in ("", "#") or "{" in unbraced or "}" in unbraced or _ODD_START.match(bare):
+        if bare[:1] in ("", "#") or _ODD_START.match(bare):
             raise UnreadableText
         # `10>x` and `{name}>x` choose a descriptor in some shells; in `''2>x`, the 2 is a part of the word.
         if following and (following in "<>" and (bare.isdecimal() or bare[-1] == "}") or following in "0123456789"):
             raise UnreadableText
-        if is_computed or _TILDE.search(bare):
+        if is_computed or _TILDE.search(bare) or _BRACE.search(_LITERAL_BRACES.sub("", bare)):
             return None, bare
         if _GLOB.search(bare):
             return ShellGlob(self._text[start : self._place], tuple("".join(value).split(_MARK))), bare
