@@ -27,6 +27,7 @@ from toolkit import (
     SetupError,
     Suspend,
     SuspendedCall,
+    ToolCall,
     ToolkitError,
     ToolNotAllowed,
 )
@@ -131,6 +132,17 @@ def test_an_async_approver_lets_it_be_remembered(make_door: MakeDoor, workspace:
         for content in ("one", "two"):
             door.invoke("write_file", {"path": "a.txt", "content": content})
     assert asked == ["write_file, writing a.txt, whatever its other arguments are"]
+
+
+@pytest.mark.parametrize("deadline", [None, 60])
+def test_calls_that_wait_for_the_same_question_are_not_asked_about_again(
+    make_door: MakeDoor, workspace: Path, deadline: float | None
+) -> None:
+    person = Person(Approve(remember="session"))
+    door = make_door(POLICY, approver=person, deadline=deadline)
+    calls = [ToolCall(str(number), "read_file", {"path": "a.txt"}) for number in range(6)]
+    assert {result.kind for result in door.call_all(calls)} == {"text"}
+    assert len(person.asked) == 1
 
 
 def test_a_plain_approval_is_for_one_call(make_door: MakeDoor, workspace: Path, state: Path) -> None:
