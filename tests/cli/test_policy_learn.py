@@ -15,6 +15,8 @@ from tests.command_line import toolkit as toolkit_command
 from toolkit import Approve, Rule, SecurityPolicy, ToolkitContext, ToolkitError, create_agent_toolkit
 from toolkit.stores import AuditFile
 
+pytestmark = pytest.mark.slow
+
 Calls = list[tuple[str, dict[str, Any]]]
 
 

@@ -27,6 +27,7 @@ from toolkit import (
     SetupError,
     Suspend,
     SuspendedCall,
+    ToolCall,
     ToolkitError,
     ToolNotAllowed,
 )
@@ -103,6 +104,7 @@ def test_a_session_is_asked_once(make_door: MakeDoor, workspace: Path) -> None:
     assert len(other.asked) == 1
 
 
+@pytest.mark.slow
 def test_always_is_for_other_toolkits_and_processes_too(always: Ask, workspace: Path) -> None:
     assert always("write_file", path="a.txt", content="one")
     assert not always("write_file", path="a.txt", content="two")
@@ -116,6 +118,31 @@ def test_always_is_for_other_toolkits_and_processes_too(always: Ask, workspace: 
     )
     subprocess.run([sys.executable, "-c", code, str(workspace)], cwd=REPOSITORY, check=True)
     assert (workspace / "a.txt").read_text() == "of another process"
+
+
+def test_an_async_approver_lets_it_be_remembered(make_door: MakeDoor, workspace: Path) -> None:
+    asked: list[str] = []
+
+    async def approve(request: ApprovalRequest) -> Approve:
+        asked.append(request.remembers)
+        return Approve(remember="always")
+
+    for _ in range(2):
+        door = make_door(POLICY, approver=approve)
+        for content in ("one", "two"):
+            door.invoke("write_file", {"path": "a.txt", "content": content})
+    assert asked == ["write_file, writing a.txt, whatever its other arguments are"]
+
+
+@pytest.mark.parametrize("deadline", [None, 60])
+def test_calls_that_wait_for_the_same_question_are_not_asked_about_again(
+    make_door: MakeDoor, workspace: Path, deadline: float | None
+) -> None:
+    person = Person(Approve(remember="session"))
+    door = make_door(POLICY, approver=person, deadline=deadline)
+    calls = [ToolCall(str(number), "read_file", {"path": "a.txt"}) for number in range(6)]
+    assert {result.kind for result in door.call_all(calls)} == {"text"}
+    assert len(person.asked) == 1
 
 
 def test_a_plain_approval_is_for_one_call(make_door: MakeDoor, workspace: Path, state: Path) -> None:
@@ -234,6 +261,7 @@ def test_files_that_run_code_later_are_asked_about_each_time(always: Ask, worksp
 # -- attacks: each with the call that is answered, which shows that the approval is there -------------------------------
 
 
+@pytest.mark.sandbox
 @pytest.mark.every_row
 @pytest.mark.parametrize(
     "other",
@@ -254,6 +282,7 @@ def test_a_command_is_remembered_by_exactly_its_words(always: Ask, workspace: Pa
     assert always("bash", **other)
 
 
+@pytest.mark.sandbox
 @pytest.mark.every_row
 @pytest.mark.parametrize(
     "other",
@@ -271,6 +300,7 @@ def test_input_and_variables_of_a_command_count(always: Ask, workspace: Path, ot
     assert always("exec_command", **other)
 
 
+@pytest.mark.sandbox
 def test_the_folder_of_a_command_is_where_it_leads(always: Ask, workspace: Path) -> None:
     for name in ("one", "two"):
         (workspace / name).mkdir()
@@ -283,6 +313,7 @@ def test_the_folder_of_a_command_is_where_it_leads(always: Ask, workspace: Path)
     assert always("exec_command", command=["pwd"], cwd="here")
 
 
+@pytest.mark.sandbox
 def test_a_wider_sandbox_is_another_question(always: Ask, workspace: Path) -> None:
     assert always("exec_command", command=["pwd"])
     assert not always("exec_command", command=["pwd"])
@@ -369,6 +400,7 @@ def test_a_file_that_changed_while_somebody_was_asked_is_not_remembered(make_doo
     assert person.asked
 
 
+@pytest.mark.sandbox
 def test_another_folder_in_the_place_of_the_workspace_inherits_nothing(always: Ask, workspace: Path) -> None:
     assert always("bash", command="make test")
     assert not always("bash", command="make test")
@@ -383,6 +415,7 @@ def test_another_folder_in_the_place_of_the_workspace_inherits_nothing(always: A
     assert not always("bash", command="make test")
 
 
+@pytest.mark.sandbox
 def test_the_sandbox_hides_the_file_from_commands(always: Ask, workspace: Path, state: Path) -> None:
     assert always("bash", command="echo hi")
     (kept,) = [file for file in state.iterdir() if file.suffix == ".json"]
@@ -403,6 +436,7 @@ def test_the_file_is_private_and_outside_every_root(always: Ask, workspace: Path
     assert json.loads(kept.read_bytes())["workspace"] == str(workspace)
 
 
+@pytest.mark.slow
 def test_a_state_directory_inside_a_root_keeps_nothing(
     make_door: MakeDoor, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -484,6 +518,23 @@ def test_explain_and_the_audit_log_say_that_it_was_remembered(
     assert second["rule"].startswith("remembered: approved always on ")
 
 
+def test_the_command_line_explains_it(always: Ask, workspace: Path, tmp_path: Path) -> None:
+    (tmp_path / "policy.toml").write_text('default = "deny"\n[tools]\nread_file = "ask"\n')
+
+    def explain(path: str) -> tuple[int, list[str]]:
+        words = ["--path", path, "--policy", "policy.toml", "--workspace", "workspace"]
+        ended = toolkit_command(tmp_path, "policy", "explain", "read_file", *words)
+        return ended.returncode, ended.stdout.splitlines()
+
+    always("read_file", path="a.txt")
+    code, lines = explain("a.txt")
+    assert code == 0 and lines[0].startswith("allow: remembered: approved always on ")
+    assert [line.split()[0] for line in lines[2:]] == ["decides", "matches"]
+    code, lines = explain("b.txt")
+    assert (code, lines[0]) == (1, "ask: the policy says ask for this tool")
+
+
+@pytest.mark.slow
 def test_they_are_listed_and_revoked(always: Ask, workspace: Path, tmp_path: Path) -> None:
     def remembered(*words: str) -> Any:
         ended = toolkit_command(tmp_path, "policy", "remembered", "--workspace", "workspace", *words)
@@ -516,6 +567,7 @@ def test_they_are_listed_and_revoked(always: Ask, workspace: Path, tmp_path: Pat
     assert always("add", a=1, b=2)
 
 
+@pytest.mark.slow
 def test_a_running_toolkit_notices_that_it_was_revoked(make_door: MakeDoor, always: Ask, workspace: Path) -> None:
     person = Person(Approve())
     door: Door = make_door(POLICY, approver=person)
@@ -549,6 +601,7 @@ with create_agent_toolkit(context) as tk:
 """
 
 
+@pytest.mark.slow
 def test_processes_that_remember_at_once_lose_none(workspace: Path) -> None:
     folders = os.pathsep.join(map(str, (REPOSITORY, REPOSITORY / "tests" / "downstream")))
     workers = [

@@ -14,6 +14,8 @@ import pytest
 
 from tests.projects import REPOSITORY
 
+pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
+
 PROGRAM = """
 import json, sys
 from toolkit import SecurityPolicy, ToolkitContext, ToolNotAllowed, ask_in_terminal, create_agent_toolkit

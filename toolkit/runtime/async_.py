@@ -200,7 +200,7 @@ class AsyncRunner(View):
     async def _ask(self, call: PreparedCall, request: ApprovalRequest, signal: CallSignal) -> Answer:
         """Asks the approver; in a thread, because a sync one may wait for a person."""
         context, workers = self._core.context, self._core.workers
-        ask = partial(path.ask, context.approver, request, signal)
+        ask = partial(self._ask_in_turn, call, request, signal)
         try:
             taken = await context.turn_to_ask.wait_async(signal)
             asking = context.turn_to_ask.lend(taken, lambda: workers.submit(ask))

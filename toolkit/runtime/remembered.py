@@ -220,7 +220,9 @@ def _other_arguments(tool: Tool, args: BaseModel, *, runs: bool, requests: bool)
     dropped = {
         field
         for field, kind in tool.info.resources
-        if kind in ("read-path", "write-path", "cwd") or (kind in ("argv", "shell", "url") and kinds.count(kind) == 1)
+        if kind in ("read-path", "write-path", "shell")
+        or (kind in ("argv", "cwd") and kinds.count(kind) == 1)
+        or (kind == "url" and kinds.count(kind) == 1 and isinstance(given.get(field), str))  # of several, one is judged
     }
     if runs or requests:
         dropped |= _LIMITS

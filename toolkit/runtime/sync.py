@@ -121,7 +121,7 @@ class Runner(View, Closeable):
     def _ask(self, call: PreparedCall, request: ApprovalRequest, signal: CallSignal) -> Answer:
         """Asks the approver; in another thread if the call can end before it answers. Waits for an async one."""
         context, workers = self._core.context, self._core.workers
-        ask = partial(path.ask, context.approver, request, signal)
+        ask = partial(self._ask_in_turn, call, request, signal)
         try:
             if self._is_limited:
                 taken = context.turn_to_ask.wait(signal)

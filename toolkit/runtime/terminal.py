@@ -25,10 +25,10 @@ def ask_in_terminal(request: ApprovalRequest) -> Answer:
     offered. Without a terminal on standard input and standard error, every call is denied.
 
     >>> from toolkit import SecurityPolicy, ToolkitContext, ask_in_terminal, create_agent_toolkit
-    >>> policy = SecurityPolicy(default="deny", tools={"bash": "ask"})
+    >>> policy = SecurityPolicy(default="deny", tools={"write_file": "ask"})
     >>> with create_agent_toolkit(ToolkitContext(".", policy, approver=ask_in_terminal)) as tk:
-    ...     "bash" in [tool.name for tool in tk.get_allowed_tools()]
-    True
+    ...     [tool.name for tool in tk.get_allowed_tools()]
+    ['write_file']
     """
     answers, screen = sys.stdin, sys.__stderr__
     if answers is None or screen is None or not (answers.isatty() and screen.isatty()):

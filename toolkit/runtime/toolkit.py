@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import replace
@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from toolkit.runtime.programs.host import ProgramOrigin
     from toolkit.runtime.progress import OnProgress
     from toolkit.runtime.remembered import ApprovalMemory, Bound, RememberedApproval, Scope
-    from toolkit.runtime.signals import CancelSignal
+    from toolkit.runtime.signals import CallSignal, CancelSignal
     from toolkit.runtime.stores.approvals import ApprovalStore
     from toolkit.runtime.stores.outputs import OutputCache
     from toolkit.runtime.tracing import TracedCalls, TracedRecord
@@ -98,6 +98,8 @@ class PreparedCall:
     """What that approval covers if it is remembered."""
     remembered: Remembered | None = None
     """The answer, if it was given before."""
+    is_kept: bool = False
+    """Whether the answer has been remembered."""
     places: tuple[LocatedPath, ...] | None = None
     """Where the paths lead that the request shows."""
     record: Record | TracedRecord | None = None
@@ -348,14 +350,11 @@ class Core:
             return
         if verdict.decision == "deny" or self.context.approver is None:
             raise path.not_allowed(tool.name, verdict)
-        from toolkit.runtime.approvals import Remembered, request_approval
+        from toolkit.runtime.approvals import request_approval
 
         places, preview = with_asked(places, preview, asked)
         call.bound = bound = self._bind(tool, args, preview, places)
-        known = self._memory.find(bound)
-        if known is not None:
-            call.verdict, call.remembered = as_remembered(verdict, known), Remembered(approval=known)
-        else:
+        if self.recall(call) is None:
             try:
                 preview = preview.with_diff()
             except BaseException as error:
@@ -390,6 +389,16 @@ class Core:
         context = self.context
         roots = (context.workspace, *context.read_roots, *context.write_roots)
         return ApprovalMemory(context.remembered, self.guards.identify_workspace(), roots)
+
+    def recall(self, call: PreparedCall) -> Remembered | None:
+        """The answer to a call about which the policy asks, if it is remembered by now."""
+        assert call.bound is not None and call.verdict is not None
+        known = self._memory.find(call.bound)
+        if known is not None:
+            from toolkit.runtime.approvals import Remembered
+
+            call.verdict, call.remembered = as_remembered(call.verdict, known), Remembered(approval=known)
+        return call.remembered
 
     def remember(self, call: PreparedCall, scope: Scope) -> None:
         """Remembers an approval that was just given, unless the request said that it cannot be; raises if that fails."""
@@ -900,6 +909,20 @@ class View:
         self._remember(answer, call)
         return answer
 
+    def _ask_in_turn(
+        self, call: PreparedCall, request: ApprovalRequest, signal: CallSignal
+    ) -> Reply | Awaitable[Reply]:
+        """What the approver says, unless an answer was remembered while the call waited for its turn."""
+        known = self._core.recall(call)
+        if known is not None:
+            return known
+        reply = path.ask(self._core.context.approver, request, signal)
+        from toolkit.runtime.approvals import Approve
+
+        if isinstance(reply, Approve):
+            self._remember(reply, call)  # before the next call is asked about
+        return reply
+
     def _read_reply(self, reply: Reply, request: ApprovalRequest, call: PreparedCall) -> Answer:
         """The answer of an approver; ends the call if there is none yet."""
         from toolkit.runtime.approvals import Suspend, suspend
@@ -912,8 +935,9 @@ class View:
     def _remember(self, answer: Answer, call: PreparedCall) -> None:
         from toolkit.runtime.approvals import Approve
 
-        if isinstance(answer, Approve) and answer.remember is not None:
+        if isinstance(answer, Approve) and answer.remember is not None and not call.is_kept:
             self._core.remember(call, answer.remember)
+            call.is_kept = True
 
     def _may_block(self, call: ToolCall) -> bool:
         """Whether a call may wait for something: its tool does not declare otherwise, or more than the handler runs."""

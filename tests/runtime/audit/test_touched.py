@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
 from pydantic import Field
 
-from acme.generated import Rule, SecurityPolicy
+from acme.generated import Rule, SecurityPolicy, ToolkitContext, create_agent_toolkit
 from tests.runtime.conftest import MakeDoor
-from toolkit import Approve, Deny, Edit, Pack, ToolkitError, tool
+from toolkit import Approve, Deny, Edit, JsonObject, Pack, ToolkitError, tool
+from toolkit.runtime.audit.learning import SeenCalls, judge_again
+from toolkit.runtime.audit.verification import read_records
+from toolkit.runtime.toolkit import core_of
 from toolkit.stores import AuditFile, verify_lines
 
 
@@ -148,3 +152,69 @@ def test_a_file_can_be_told_not_to_have_it(make_door: MakeDoor, workspace: Path,
     door.invoke("read_file", {"path": "src/a.py"})
     door.close()
     assert touched(log) == [None]
+
+
+RULES: Any = [
+    [Rule("deny", path="src/**")],
+    [Rule("deny", path="a.py")],
+    [Rule("deny", path="/src/a.py")],
+    [Rule("ask", path="src")],
+    [Rule("ask", path="*.py")],
+    [Rule("ask", path="secret"), Rule("allow", path="**")],
+    [Rule("allow", path="src/**")],
+    [Rule("allow", path="./secret")],
+    [Rule("allow", path="a.py"), Rule("deny", path="link/**")],
+    [Rule("allow", path="EXTRA/**")],
+    [Rule("deny", path="EXTRA/x"), Rule("allow", path="x")],
+    [Rule("allow", command="git log"), Rule("deny", command="rm"), Rule("ask", command="make")],
+    [Rule("allow", host="example.invalid"), Rule("deny", host="*.example.invalid")],
+]
+AGAIN: Any = [
+    *(("read_file", {"path": path}) for path in ("src/a.py", "link/a.py", "secret", "src", "missing", "out/x", "EXTRA/x", "../x")),
+    *(("write_file", {"path": path, "content": ""}) for path in ("src/new.py", "link/a.py", "EXTRA/x")),
+    *(("bash", {"command": text}) for text in ("git log -1", "git log; rm x", "make", "echo $(rm x)", "cd src && git log")),
+    ("exec_command", {"command": ["git", "log"], "cwd": "src", "env": {"PATH": "x"}}),
+    *(("webfetch", {"url": url}) for url in ("http://example.invalid/", "http://a.example.invalid/x", "http://[x/")),
+]  # fmt: skip
+
+
+@pytest.mark.every_row
+@pytest.mark.parametrize("default", ["allow", "ask", "deny"])
+@pytest.mark.parametrize("number", range(len(RULES)))
+def test_a_record_is_judged_as_its_call_was(
+    workspace: Path, log: Path, tmp_path: Path, default: Any, number: int
+) -> None:
+    """So what ``toolkit policy learn`` proves of records holds for calls.
+
+    One exception: of what a rule denies, a record has the path as it was given, so it is not seen that a link leads there.
+    """
+    extra = tmp_path / "extra"
+    extra.mkdir()
+    (extra / "x").write_text("")
+    rules = [replace_path(rule, extra) for rule in RULES[number]]
+    policy: Any = SecurityPolicy(default=default, rules=rules)
+    context = ToolkitContext(workspace, policy, audit=log, read_roots=[extra], approver=lambda request: Deny())
+    with create_agent_toolkit(context) as tk:
+        expected = []
+        for name, arguments in AGAIN:
+            arguments = {
+                key: value.replace("EXTRA", str(extra)) if isinstance(value, str) else value
+                for key, value in arguments.items()
+            }
+            expected.append((name, arguments, policy.explain(name, arguments).decision))
+            with suppress(ToolkitError):
+                tk.invoke(name, JsonObject(arguments))
+        seen = SeenCalls()
+        seen.read(read_records(log), core_of(tk))
+        judged = judge_again(core_of(tk), seen.calls)
+    assert [call.decision for call in seen.calls] == [decision for _, _, decision in expected]
+    different = [
+        (*row, verdict.decision) for row, verdict in zip(expected, judged, strict=True) if verdict.decision != row[2]
+    ]
+    assert [row for row in different if not (row[2] == "deny" and row[1]["path"].startswith("link/"))] == []
+
+
+def replace_path(rule: Rule, extra: Path) -> Rule:
+    if rule.path is None or "EXTRA" not in rule.path:
+        return rule
+    return Rule(rule.decision, path=rule.path.replace("EXTRA", str(extra)))

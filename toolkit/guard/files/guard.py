@@ -41,7 +41,15 @@ from toolkit.guard.files.handles import (
 from toolkit.guard.files.path import AcceptChanges, FileErrors, SandboxPath, ignore_changes, split_names, to_failure
 from toolkit.guard.files.place import find_place, real_names
 from toolkit.guard.files.protect import ALWAYS_PROTECTED, AccessRules, HoldPlaces, ReadOnlyPlaces, Root, hold_nothing
-from toolkit.guard.files.resolve import HANDLE, READ_DIRECTORY, ResolverName, open_beneath, pick
+from toolkit.guard.files.resolve import (
+    HANDLE,
+    READ_DIRECTORY,
+    ResolverName,
+    is_plain_directory,
+    open_beneath,
+    openat2,
+    pick,
+)
 
 if TYPE_CHECKING:
     from toolkit.guard.files.changes import Changes
@@ -156,6 +164,10 @@ class FileGuard(Handle[AccessRules]):
         """
         try:
             path, rules = self.path(text), self._begin()
+            if self._resolver is openat2 and not path.root and ".." not in path.parts:
+                is_folder = is_plain_directory(rules.workspace.number, path.parts)
+                if is_folder is not None:  # almost always, in a third of the time
+                    return name_place(path.parts, True, is_folder)
             number = open_beneath(rules.root(path).number, SandboxPath(path.parts).text, HANDLE, self._resolver)
         except FileNotFoundError:
             return self.locate(text).name

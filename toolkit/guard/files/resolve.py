@@ -30,6 +30,7 @@ READ_DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _SYS_OPENAT2: Final = 437  # x86_64 and aarch64 alike
 _AT_FDCWD: Final = -100
 _RESOLVE_NO_MAGICLINKS: Final = 0x02
+_RESOLVE_NO_SYMLINKS: Final = 0x04
 _RESOLVE_BENEATH: Final = 0x08
 
 _ATTEMPTS: Final = 128
@@ -82,6 +83,20 @@ def openat2(root_fd: int, path: bytes, flags: int) -> int:
         # Either a loop or a magic link (/proc/self/root). The kernel does not say which; the walk does.
         return walk(root_fd, path, flags)
     raise os_error(number)
+
+
+def is_plain_directory(root_fd: int, names: tuple[str, ...]) -> bool | None:
+    """Whether these names lead to a directory, and no link is on the way; None if one is, or if they lead nowhere."""
+    how = _OpenHow(HANDLE, 0, _RESOLVE_BENEATH | _RESOLVE_NO_SYMLINKS)
+    fd: int = _syscall(
+        _SYS_OPENAT2, root_fd, os.fsencode("/".join(names) or "."), ctypes.byref(how), ctypes.sizeof(how)
+    )
+    if fd < 0:
+        return None
+    try:
+        return stat.S_ISDIR(os.fstat(fd).st_mode)
+    finally:
+        os.close(fd)
 
 
 @functools.cache
