@@ -194,6 +194,16 @@ def test_every_door_obeys_what_the_table_says(
         check(bound, everything, "remote servers", ACTS[0], attempt(tk, workspace, "remote servers", ACTS[0]))
 
 
+def test_a_door_is_as_weak_as_the_weakest_tool_behind_it(tmp_path: Path) -> None:
+    """The proxy checks the hosts of ``bash``; that another tool's commands have no network does not make it the kernel."""
+    needs("full")
+    policy: Any = SecurityPolicy(default="allow", rules=[Rule("deny", host="example.org")])
+    context: Any = ToolkitContext(tmp_path, policy, commands=CommandSettings(sandbox="full", network="guarded"))
+    with create_agent_toolkit(context):
+        (row,) = (row for row in policy.bindings() if row.text.startswith("Rule("))
+        assert row.doors["commands"].how == "checked"
+
+
 def rows_of(bound: tuple[BoundRule, ...], settings: dict[str, Any], limits: list[Limit]) -> tuple[BoundRule, ...]:
     """The rows of withheld permissions, then those of the rules."""
     withheld = sorted(

@@ -226,8 +226,9 @@ def test_a_file_that_is_turned_into_a_link_after_the_approval_stays_hidden(works
 
 
 def test_a_working_directory_that_is_hidden_is_refused(workspace: Path) -> None:
+    (workspace / "link").symlink_to("secret/deep")
     with over(workspace, Rule("deny", path="secret/**")) as tk:
-        for cwd in ("secret", "secret/deep"):
+        for cwd in ("secret", "secret/deep", "docs/../secret", "link"):
             with pytest.raises(SandboxViolation, match=rf"'{cwd}' is hidden from commands by Rule\('deny'"):
                 tk.tools.bash(command="ls", cwd=cwd)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from toolkit.runtime.catalog import ToolInfo
     from toolkit.runtime.toolkit import Core
 
-_STRONGEST: Final[dict[How, int]] = {"cannot bind": 0, "kernel": 1, "checked": 2, "-": 3}
+_WEAKEST: Final[dict[How, int]] = {"cannot bind": 0, "checked": 1, "kernel": 2, "-": 3}
 _FILES: Final = frozenset({"read", "write"})
 
 
@@ -122,7 +122,7 @@ class _Table:
             found.append(how)
             if how == "cannot bind":
                 unbound[tool.name] = f"{rule!r} cannot bind {tool.name!r}: {reason}"
-        return Binding(min(found, key=_STRONGEST.__getitem__, default="-"), unbound)
+        return Binding(min(found, key=_WEAKEST.__getitem__, default="-"), unbound)
 
     def _bind_tool(self, policy: SecurityPolicy[Any], rule: Rule[Any], door: Door, tool: _DoorTool) -> tuple[How, str]:
         declared = tool.info.required
@@ -243,7 +243,7 @@ class _Table:
             "file tools": files, "fetches": fetches, "programs": programs, "remote servers": remote,
         }  # fmt: skip
         doors = {
-            door: Binding(fixed[door] if door in fixed else min(map(commands, tools), key=_STRONGEST.__getitem__))
+            door: Binding(fixed[door] if door in fixed else min(map(commands, tools), key=_WEAKEST.__getitem__))
             for door, tools in self._doors.items()
         }
         return BoundRule(None, text, doors)

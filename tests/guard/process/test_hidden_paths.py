@@ -337,6 +337,15 @@ def test_too_many_paths_are_refused(workspace: Path, way: Way) -> None:
         hiding(guard, "*.pem").shell("true")
 
 
+@pytest.mark.every_tier
+@pytest.mark.parametrize("way", ["bubblewrap"])
+def test_more_paths_than_bubblewrap_mounts_are_refused_with_the_way_out(workspace: Path, way: Way) -> None:
+    for number in range(1_990):
+        (workspace / f"f{number}.pem").touch()
+    with guard_in(way, workspace) as guard, pytest.raises(ToolNotAllowed, match="name the directory around them"):
+        hiding(guard, "*.pem").shell("true")
+
+
 @pytest.mark.parametrize("way", FULL)
 def test_a_program_that_goes_on_running_obeys_them(workspace: Path, way: Way) -> None:
     with guard_in(way, workspace) as guard:

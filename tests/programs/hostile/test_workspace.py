@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,17 @@ def test_what_any_tool_that_reads_is_denied_is_hidden(tmp_path: Path, policy: Se
     (tmp_path / "workspace/.env").write_text("SECRET")
     with create_agent_toolkit(context) as toolkit:
         assert toolkit.run_program("import pathlib\npathlib.Path('a.txt').read_text()", checker="off").value == "one\n"
+        (error,) = toolkit.run_program("import pathlib\npathlib.Path('.env').read_text()", checker="off").errors
+        assert "PermissionError" in error.message
+
+
+def test_a_file_made_between_two_programs_is_hidden_from_the_second(tmp_path: Path) -> None:
+    """An interpreter that waits for its program would not know the file."""
+    context = make_context(tmp_path, SecurityPolicy(default="allow", rules=[Rule("deny", path=".env")]))
+    with create_agent_toolkit(context) as toolkit:
+        assert toolkit.run_program("1", checker="off").value == 1
+        time.sleep(0.5)
+        (tmp_path / "workspace/.env").write_text("SECRET")
         (error,) = toolkit.run_program("import pathlib\npathlib.Path('.env').read_text()", checker="off").errors
         assert "PermissionError" in error.message
 

@@ -35,6 +35,7 @@ from toolkit.guard.process.supervisor import DEV_LINKS, DEVICES, ETC, TMP, TMP_B
 
 _NAME: Final = "bwrap"
 _MAX_PRINTED: Final = 4096
+_MAX_WORDS: Final = 8_900  # it takes 9,000 with the others
 _TOLD: Final = (errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC)  # by bubblewrap, in words only
 _OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 
@@ -246,7 +247,7 @@ class BubblewrapStarter:
                 places[place] = entry
         mounts: _Mounts = {}
         for place, entry in places.items():
-            if any(is_below(place, other) and above.hides for other, above in places.items() if other != place):
+            if any(above in places and places[above].hides for above in _with_parents(place)[1:]):
                 continue
             if not entry.hides:
                 mounts[place] = _Mount(place, identity(os.stat(place)), True)
@@ -304,7 +305,7 @@ def _limit(mounts: dict[str, _Mount], limited: _Mounts) -> _Mounts:
     """All mounts: nothing is inside a hidden one, and nothing writable inside one that is kept."""
     found: _Mounts = {}
     for place, mount in mounts.items():
-        around = [limit for other, limit in limited.items() if is_below(place, other)]
+        around = [limited[above] for above in _with_parents(place) if above in limited]
         if not any(isinstance(limit, _EmptyMount) for limit in around):
             found[place] = replace(mount, read_only=True) if around else mount
     return {**found, **limited}
@@ -323,12 +324,17 @@ def _mount_options(system: dict[str, list[str]], mounts: _Mounts) -> list[str]:
     for place, mount in mounts.items():
         steps[place] = _mount_step(place, mount)
         for parent in _with_parents(place)[1:]:
-            around = max((root for root in mounts if is_below(parent, root)), key=len, default=parent)
+            around = next((above for above in _with_parents(parent) if above in mounts), parent)
             outer = mounts.get(around)
             if around != parent and isinstance(outer, _Mount) and not outer.read_only:
                 # Also a mount of its own, or a command could replace it by a link that bubblewrap follows.
                 steps[parent] = ["--bind", parent, parent]
-    return [*(word for place in sorted(steps) for word in steps[place]), "--remount-ro", "/"]
+    words = [*(word for place in sorted(steps) for word in steps[place]), "--remount-ro", "/"]
+    if len(words) > _MAX_WORDS:
+        raise Unsupported(
+            "path rules cover more paths one by one than bubblewrap mounts; name the directory around them in the rule"
+        )
+    return words
 
 
 def _mount_step(place: str, mount: _Mount | _EmptyMount) -> list[str]:

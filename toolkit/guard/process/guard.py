@@ -463,7 +463,7 @@ class ProcessGuard:
             return request, ()
         limited, hidden = self._sandbox.limit_paths(request, self._limits, self._approved)
         if self.tier == "full" or not limited.limited:
-            here = os.path.join(self.workspace, request.cwd)
+            here = os.path.realpath(os.path.join(self.workspace, request.cwd))
             if any(entry.hides and is_below(here, os.path.join(entry.root, entry.path)) for entry in limited.limited):
                 rules = ", ".join(found.because for found in hidden)
                 raise SandboxViolation(

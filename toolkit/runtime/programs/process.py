@@ -203,11 +203,15 @@ class NotStarted(Exception):
 
 
 class Interpreters:
-    """Starts interpreters, and keeps a spare one. May be used by several threads."""
+    """Starts interpreters, and may keep a spare one. May be used by several threads."""
 
-    def __init__(self, guard: ProcessGuard, packages: Mapping[str, Root], folder: str | None = None) -> None:
-        """``packages`` are those that programs import, ``folder`` is their working directory; None if it does not matter."""
+    def __init__(
+        self, guard: ProcessGuard, packages: Mapping[str, Root], folder: str | None = None, *, ahead: bool = True
+    ) -> None:
+        """``packages`` are those that programs import, ``folder`` is their working directory; None if it does not matter.
+        ``ahead``: whether there is a spare one. What rules hide from it is what existed when it was started."""
         self._guard: Final = guard
+        self._ahead: Final = ahead
         self._script: Final = os.path.join(packages["toolkit"].real, "runtime", "programs", "inside_start.py")
         self._settings: Final = json.dumps(
             {
@@ -231,9 +235,9 @@ class Interpreters:
         return _wait_until_ready(self._start(), time_limit, signal)
 
     def prepare(self) -> None:
-        """Starts the spare one, if there is none."""
+        """Starts the spare one, if there is to be one and is none."""
         with self._lock:
-            if self._spare is None and not self._closed:
+            if self._ahead and self._spare is None and not self._closed:
                 self._spare = self._start()
 
     def hold(self) -> None:

@@ -82,7 +82,9 @@ class Programs:
         self.settings: Final = context.programs or ProgramSettings()
         shown = workspace if self.settings.workspace == "read-only" else None
         self._guard: Final = _make_guard(context, self.settings, [*packages.values(), *([shown] if shown else [])])
-        self._interpreters: Final = Interpreters(boundary.apply(self._guard), packages, shown.real if shown else None)
+        self._interpreters: Final = Interpreters(
+            boundary.apply(self._guard), packages, shown.real if shown else None, ahead=not boundary.limits
+        )
         self._checker: Final = ProgramChecker(boundary.apply(self._guard))
         self._imports: Final = ALLOWED_IMPORTS.union(self.settings.imports)
         self._closed: Final = CancelSignal()
