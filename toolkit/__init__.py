@@ -11,7 +11,7 @@ A first program needs:
 - ``create_agent_toolkit``, ``create_async_agent_toolkit``: a toolkit for a ``ToolkitContext`` and its ``SecurityPolicy``
 - ``run``, ``stream_run``: a model and a toolkit, until the model is done; ``Driver`` is what they take
 - ``ToolCall``, ``ToolResult``, ``ToolDefinition``, ``ToolMessage``: what goes in and comes out
-- ``Approve``, ``Deny``, ``Edit``, ``Respond``: what an ``Approver`` answers
+- ``Approve``, ``Deny``, ``Edit``, ``Respond``: what an ``Approver`` answers; ``ask_in_terminal`` is one
 - ``ToolkitError``, ``ToolFailed``: what calls raise, and what handlers raise
 - ``tool``, ``define_tool``, ``ToolRegistry``, ``ToolContext``, ``Depends``: tools of your own
 
@@ -134,6 +134,7 @@ if TYPE_CHECKING:
     from toolkit.runtime.stores.budget import fit_history as fit_history
     from toolkit.runtime.surface import OMIT as OMIT
     from toolkit.runtime.surface import Omit as Omit
+    from toolkit.runtime.terminal import ask_in_terminal as ask_in_terminal
     from toolkit.runtime.tool_context import ToolContext as ToolContext
     from toolkit.runtime.turns import Concurrency as Concurrency
     from toolkit.runtime.turns import Load as Load

@@ -1,4 +1,5 @@
-"""What belongs to a user and to no project: the state directory, and the environment variables that settings name."""
+"""What belongs to a user and to no project: the state directory, which folder a record there is about, and the environment
+variables that settings name."""
 
 from __future__ import annotations
 
@@ -14,6 +15,9 @@ CONFIRMED_IMPORTS: Final = "trusted-imports"
 
 TOKEN_RECORDS: Final = "mcp-tokens"
 """The folder, in the state directory, of what logins to servers have left."""
+
+REMEMBERED_APPROVALS: Final = "remembered-approvals"
+"""The folder, in the state directory, of approvals that the user wants to be remembered."""
 
 _NAME: Final = "typed-toolkit"
 
@@ -36,6 +40,11 @@ def token_records() -> list[str]:
     return [os.path.join(state, TOKEN_RECORDS) for state in _state_directories()]
 
 
+def remembered_approvals() -> list[str]:
+    """Each place where approvals of this user may be remembered."""
+    return [os.path.join(state, REMEMBERED_APPROVALS) for state in _state_directories()]
+
+
 def _state_directories() -> set[str]:
     """The user's shell may have other variables."""
     return {user_state_directory(), os.path.join(_usual_base(), _NAME)}
@@ -43,6 +52,44 @@ def _state_directories() -> set[str]:
 
 def _usual_base() -> str:
     return os.path.join(os.path.expanduser("~"), ".local", "state")
+
+
+# -- which folder ------------------------------------------------------------------------------------------------------
+
+# A name is not enough: another folder may have it later. Device and inode number tell the two apart, but a file system may
+# give the number of a removed folder to the next one, so the time of birth counts as well.
+#
+# Limit: where the system does not tell that time (file systems without one, old C libraries), a folder that was removed and
+# made again may pass for the same.
+
+_AT_FDCWD, _AT_EMPTY_PATH, _STATX_BTIME = -100, 0x1000, 0x800
+_STATX_SIZE, _BTIME_AT = 256, 80
+
+
+def identify_folder(folder: str | int) -> str:
+    """What distinguishes a folder, given by its path or as an open descriptor, from another one in its place.
+
+    >>> identify_folder("/") == identify_folder("/"), identify_folder("/") == identify_folder("/proc")
+    (True, False)
+    """
+    info = os.stat(folder)
+    return f"{info.st_dev}:{info.st_ino}:{_find_birth(folder)}"
+
+
+def _find_birth(folder: str | int) -> str:
+    """When the folder was made, in nanoseconds; empty if the system does not say."""
+    import ctypes
+    import struct
+
+    statx = getattr(ctypes.CDLL(None), "statx", None)
+    if statx is None:
+        return ""
+    found = ctypes.create_string_buffer(_STATX_SIZE)
+    place = (folder, b"", _AT_EMPTY_PATH) if isinstance(folder, int) else (_AT_FDCWD, os.fsencode(folder), 0)
+    if statx(*place, _STATX_BTIME, found) != 0 or not struct.unpack_from("=I", found)[0] & _STATX_BTIME:
+        return ""
+    seconds, nanoseconds = struct.unpack_from("=qI", found, _BTIME_AT)
+    return f"{seconds}.{nanoseconds:09}"
 
 
 # -- environment variables ---------------------------------------------------------------------------------------------

@@ -265,6 +265,7 @@ class _ImportRun:
         try:
             with located_errors(settings.root):
                 imported = exclude_unwanted(item, load_importer(item.kind, self._open_url)(item, settings.root))
+                imported = mark_resources(item, imported)
                 document = _make_document(item, imported, self.before[item.name])
                 specs = load_imported(item, _text(document), _file_name(settings, item), document["tools"])
                 found = CurrentImport(document, specs, imported.notes)
@@ -415,6 +416,29 @@ def exclude_unwanted(item: ImportSettings, imported: ImportResult) -> ImportResu
     left = [tool for tool in imported.tools if tool["name"] not in item.without]
     _refuse_duplicates(item, [tool["name"] for tool in left])
     return replace(imported, tools=left, notes=(*imported.notes, *unknown))
+
+
+def mark_resources(item: ImportSettings, imported: ImportResult) -> ImportResult:
+    """The result with the marks of ``resources`` in the input schemas. What they name may be gone at the origin."""
+    tools = {tool["name"]: tool for tool in imported.tools}
+    notes: list[Finding | str] = []
+    for name, marks in item.resources.items():
+        if name not in tools:
+            what = f"the tool {quote(name)}, which does not exist{_suggest(name, list(tools))}"
+            notes.append(item.finding(f"'resources' names {what}", "resources"))
+            continue
+        schema = tools[name].get("inputSchema") or {}
+        properties = dict(schema.get("properties") or {})
+        for argument, kind in marks.items():
+            if not isinstance(properties.get(argument), dict):
+                near = _suggest(argument, list(properties))
+                what = f"the argument {quote(argument)}, which {quote(name)} does not have{near}"
+                notes.append(item.finding(f"'resources' names {what}", "resources"))
+                continue
+            properties[argument] = {**properties[argument], "x-resource": kind}
+        if properties:
+            tools[name] = {**tools[name], "inputSchema": {**schema, "properties": properties}}
+    return replace(imported, tools=list(tools.values()), notes=(*imported.notes, *notes))
 
 
 def _suggest(name: str, names: Sequence[str]) -> str:

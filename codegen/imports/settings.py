@@ -80,6 +80,8 @@ class ImportSettings:
     """The operations to import; empty means all."""
     without: tuple[str, ...] = ()
     """Tools of a server or a file that are not imported, by their names there."""
+    resources: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """What the arguments of a tool name (``x-resource``), by the tool's name there, so that rules can judge them."""
     tools: str = ""
     """A file of tools in a provider's format, relative to the project's folder."""
     functions: tuple[str, ...] = ()
@@ -148,16 +150,16 @@ def placeholders(text: str) -> list[str]:
 # Reads ``[tool.toolkit.imports.<name>]``; every mistake is reported at its place, and reading continues.
 
 _OF_COMMANDS: Final = (
-    "prefix", "without", "env", "sandbox", "network", "timeout", "startup_timeout", "read_roots", "cwd",
+    "prefix", "without", "resources", "env", "sandbox", "network", "timeout", "startup_timeout", "read_roots", "cwd",
 )  # fmt: skip
 # The key that decides the kind of an import, and the keys allowed with it. `url` decides only if no other key does.
 _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "command": _OF_COMMANDS,
-    "openapi": ("prefix", "url", "headers", "operations", "timeout"),
-    "tools": ("prefix", "without"),
+    "openapi": ("prefix", "url", "headers", "operations", "resources", "timeout"),
+    "tools": ("prefix", "without", "resources"),
     "functions": ("prefix",),
     "models": ("prefix",),
-    "url": ("prefix", "without", "headers", "timeout", "startup_timeout", "oauth"),
+    "url": ("prefix", "without", "resources", "headers", "timeout", "startup_timeout", "oauth"),
 }
 _ALL_KEYS: Final = tuple(dict.fromkeys([*_KEYS, *(key for keys in _KEYS.values() for key in keys)]))
 # What other programs call these keys.
@@ -214,6 +216,7 @@ def _read_import(name: str, value: object, problems: list[Finding]) -> ImportSet
         openapi=reader.file("openapi"),
         operations=reader.texts("operations"),
         without=reader.texts("without"),
+        resources=reader.resources(),
         tools=reader.file("tools"),
         functions=reader.texts("functions", _FUNCTIONS, "written 'acme.math' or 'acme.math:REGISTRY'"),
         models=reader.texts(
@@ -404,6 +407,27 @@ class _ImportTable:
         if not all(_VARIABLE.fullmatch(word) for word in placeholders(text)):
             self.add(f"{what} has '${{' without the name of a variable and '}}'", *keys)
 
+    def resources(self) -> dict[str, dict[str, str]]:
+        """What arguments name: tool -> argument -> kind."""
+        from toolkit.runtime.touches import RESOURCE_KINDS
+
+        value = self._table.get("resources", {})
+        if not isinstance(value, dict) or not all(isinstance(marks, dict) for marks in value.values()):
+            self.add(
+                "'resources' must hold a table for each tool: write read_file = { path = \"read-path\" }", "resources"
+            )
+            return {}
+        for tool, marks in value.items():
+            for argument, kind in marks.items():
+                if kind not in RESOURCE_KINDS:
+                    self.add(
+                        f"a resource is one of {', '.join(RESOURCE_KINDS)}, not {quote(kind)}",
+                        "resources",
+                        tool,
+                        argument,
+                    )
+        return value
+
     def seconds(self, key: str, *, default: float) -> float:
         if key not in self._table:
             return default
@@ -463,6 +487,10 @@ def _stale_mistakes(settings: Settings, spec: ToolSpec, origin: Origin) -> Itera
     if spec.name in item.without:
         message = f"[tool.toolkit.imports.{name}] now leaves out {spec.name!r}"
         yield Finding(f"{message}{_import_again(name)}", spec.source, spec.pointer)
+    for argument, kind in item.resources.get(spec.name, {}).items():
+        if (argument, kind) not in _marks(spec):
+            message = f"[tool.toolkit.imports.{name}] now marks {argument!r} of {spec.name!r} as {kind!r}"
+            yield Finding(f"{message}{_import_again(name)}", spec.source, spec.pointer)
     # Policies decide by permissions: nothing may be started or called without them.
     for permission in item.permissions:
         if permission not in spec.required:
@@ -470,6 +498,13 @@ def _stale_mistakes(settings: Settings, spec: ToolSpec, origin: Origin) -> Itera
             yield Finding(f"{message}{_import_again(name)}", spec.source, "/tools")
     if kind == "openapi":
         yield from _address_mistakes(item, spec, origin)
+
+
+def _marks(spec: ToolSpec) -> set[tuple[str, object]]:
+    """The arguments of a tool that name a resource, and the kind."""
+    properties = spec.input_schema.get("properties")
+    found = properties.items() if isinstance(properties, dict) else ()
+    return {(name, schema.get("x-resource")) for name, schema in found if isinstance(schema, dict)}
 
 
 def _address_mistakes(item: ImportSettings, spec: ToolSpec, origin: Origin) -> Iterator[Finding]:

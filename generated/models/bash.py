@@ -48,6 +48,8 @@ class BashOutput(ToolModel, extra="forbid"):
     """The sandbox it ran in."""
     network: bool
     """Whether it could reach anything beyond the sandbox."""
+    hidden: list[str] = []
+    """How many paths the policy's rules hid from it, for each rule."""
 
 
 class BashArgs(TypedDict, closed=True):

@@ -242,15 +242,15 @@ def test_97_without_a_sandbox_it_is_refused_with_the_reason(tmp_path: Path, monk
 
 # Policy: what would do harm is not run, whatever it hides behind
 
-ALLOWED = ["git log", "echo", "find", "rg", "sed", "tar", "git"]
+ALLOWED = ["git log *", "echo *", "find .", "rg x", "sed p *", "sed -n 1p", "tar xf a.tar"]
 HARM = {
     66: ["echo a; touch pwned", "echo a && touch pwned", "echo a || touch pwned", "echo a | tee pwned", "echo a & touch pwned"],
     67: ["echo a\ntouch pwned", "echo a\rtouch pwned"],
     68: ["echo $(touch pwned)", "echo `touch pwned`", "echo <(touch pwned)", "echo >(touch pwned)", "echo ${x@P}"],
-    69: ["echo a > pwned", "echo a >> pwned", "sed p < secret", "sed p << E", "sed p <<< x"],
+    69: ["echo a > pwned", "echo a >> pwned", "sed p < secret", "sed p > pwned", "sed p << E", "sed p <<< x"],
     70: ["echoes a", "gitk", "git-log"],
     71: ["X=1 echo a", "env touch pwned", "xargs touch pwned", "nohup touch pwned", "timeout 5 touch pwned", "sudo touch pwned", "sh -c 'touch pwned'"],
-    72: ["git log --output=pwned", "git -c core.pager=pwned log", "find . -exec touch pwned", "find . -delete", "rg --pre pwned x",
+    72: ["git -c core.pager=pwned log", "find . -exec touch pwned", "find . -delete", "rg --pre pwned x",
          "sed '1e touch pwned' secret", "sed 'w pwned' secret", "tar xf a.tar --to-command=pwned"],
     73: ["e'ch'o a", "ec\\ho a", "echo$IFS a", "echo {a,b}", "echo() { touch pwned; }; echo a"],
     74: ["./git log", "bin/git log"],
@@ -259,7 +259,7 @@ HARM = {
 
 
 @pytest.mark.parametrize("row", HARM)
-def test_rules_let_only_plain_commands_through(tmp_path: Path, row: int) -> None:
+def test_rules_let_only_commands_through_that_they_spell(tmp_path: Path, row: int) -> None:
     (tmp_path / "secret").write_text("secret\n")
     policy = SecurityPolicy(default="deny", rules=[Rule("allow", command=words) for words in ALLOWED])
     with offline(tmp_path, policy) as toolkit:
@@ -267,6 +267,7 @@ def test_rules_let_only_plain_commands_through(tmp_path: Path, row: int) -> None
             with pytest.raises(ToolNotAllowed, match="default is deny"):
                 toolkit.tools.bash(command=text)
         assert toolkit.tools.bash(command="echo a && echo 'b c' | sed -n 1p").stdout == "a\nb c\n"
+        assert toolkit.tools.bash(command='echo "$(echo a)" *t 2>/dev/null').stdout == "a secret\n"
     assert [path.name for path in tmp_path.iterdir()] == ["secret"]
 
 

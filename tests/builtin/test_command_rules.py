@@ -1,4 +1,4 @@
-"""Rules on commands through the tools that run them: wrappers, working directories, environment variables, explanations."""
+"""Rules on commands through the tools that run them: other programs, directories, environment variables, explanations."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ VARIABLES: dict[str, tuple[list[str], str]] = {
 def test_variables_do_not_choose_what_an_allowed_program_runs(workspace: Path, variable: str) -> None:
     command, value = VARIABLES[variable]
     env = {variable: value.format(workspace=workspace)}
-    with offline(workspace, allow("tar tf", "git status")) as toolkit:
+    with offline(workspace, allow("tar tf x.tar", "git status")) as toolkit:
         with pytest.raises(ToolNotAllowed, match=f"sets the environment variable '{variable}'"):
             toolkit.tools.exec_command(command=command, env=env)
         assert toolkit.tools.exec_command(command=command, env={"LC_ALL": "C", "CI": "1"}).exit_code == 0
@@ -110,16 +110,23 @@ def test_variables_do_not_choose_what_an_allowed_program_runs(workspace: Path, v
 def test_variables_that_builds_need_can_be_set_but_no_allow_rule_covers_them(workspace: Path, name: str) -> None:
     with offline(workspace) as toolkit:
         assert toolkit.tools.exec_command(command=["printenv", name], env={name: "x"}).stdout == "x\n"
-    with offline(workspace, allow("printenv")) as toolkit, pytest.raises(ToolNotAllowed, match=name):
+    with offline(workspace, allow("printenv *")) as toolkit, pytest.raises(ToolNotAllowed, match=name):
         toolkit.tools.exec_command(command=["printenv", name], env={name: "x"})
 
 
 def test_a_policy_explains_what_an_allow_rule_does_not_cover(workspace: Path) -> None:
-    policy = allow("sort")
-    with offline(workspace, policy):
-        verdict = policy.explain("exec_command", {"command": ["sort", "-uo", "f"]})
-        assert (verdict.decision, policy.explain("bash", {"command": "sort -u f"}).decision) == ("deny", "allow")
-    assert verdict.because == "the policy's default is deny (Rule('allow', command='sort'): it does not cover '-uo')"
+    policy = allow("sort -u")
+    with offline(workspace, policy) as toolkit:
+        verdict = policy.explain("exec_command", {"command": ["sort", "-u", "-o", "f"]})
+        assert (verdict.decision, policy.explain("bash", {"command": "sort -u"}).decision) == ("deny", "allow")
+        # The arguments are not in what models read and audit logs keep.
+        with pytest.raises(ToolNotAllowed, match="it covers only the words that it spells") as caught:
+            toolkit.tools.exec_command(command=["sort", "-u", "-o", "f"])
+        assert "-o" not in str(caught.value)
+    because = "the policy's default is deny (Rule('allow', command='sort -u'): it covers only the words that it spells)"
+    assert (verdict.because, verdict.exact_rule) == (because, "sort -u -o f")
+    with offline(workspace, allow(verdict.exact_rule or "")) as toolkit:
+        assert toolkit.tools.exec_command(command=["sort", "-u", "-o", "f"]).exit_code == 0
 
 
 def test_a_command_that_is_too_long_is_refused_before_it_is_parsed(workspace: Path) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from tests.builtin.commands import needs_a_sandbox
 from toolkit import ToolCall
 from toolkit.generated import Rule, SecurityPolicy, Toolkit, ToolkitContext, create_agent_toolkit
 
@@ -88,18 +87,6 @@ def test_no_walk_shows_it(tmp_path: Path, walk: str) -> None:
     assert "secrets/key" not in told
     assert "open/key" in told or walk == "tree", "its neighbour is there"
     assert message.content.hidden >= 1
-
-
-@pytest.mark.sandbox
-def test_a_rule_on_a_path_does_not_bind_commands_but_a_rule_on_their_permission_does(tmp_path: Path) -> None:
-    """As SECURITY.md says: keep secrets outside the workspace, or refuse commands."""
-    needs_a_sandbox()
-    for rule, is_read in ((Rule("deny", path=".env"), True), (Rule("deny", permission="execute"), False)):
-        (tmp_path / ".env").write_text(SECRET)
-        context = ToolkitContext(tmp_path, SecurityPolicy(default="allow", rules=[rule]))
-        with create_agent_toolkit(context) as toolkit:
-            assert (SECRET in str(toolkit.call(ToolCall("1", "bash", {"command": "cat .env"})).value)) == is_read
-            assert (SECRET in str(toolkit.call(ToolCall("2", "read_file", {"path": ".env"})).value)) != is_read
 
 
 @pytest.mark.parametrize("act", BY_PATH)

@@ -289,7 +289,7 @@ def test_97_without_a_sandbox_nobody_asked_for_it_is_refused_with_the_reason(
 
 
 def test_rules_on_commands_compare_word_by_word(tmp_path: Path) -> None:
-    policy = SecurityPolicy(default="deny", rules=[Rule("allow", command="echo ok"), Rule("deny", command="rm")])
+    policy = SecurityPolicy(default="deny", rules=[Rule("allow", command="echo ok *"), Rule("deny", command="rm")])
     with offline(tmp_path, policy) as toolkit:
         assert toolkit.tools.exec_command(command=["echo", "ok", ";", "touch", "pwned"]).stdout == "ok ; touch pwned\n"
         for command in (
@@ -314,7 +314,7 @@ def test_rules_on_commands_compare_word_by_word(tmp_path: Path) -> None:
         assert toolkit.tools.exec_command(command=["ls"]).stdout == ""
 
 
-def test_who_approves_sees_the_command_and_rules_on_paths_do_not_apply(tmp_path: Path) -> None:
+def test_who_approves_sees_the_command_and_what_is_denied_stays_hidden(tmp_path: Path) -> None:
     asked: list[ApprovalRequest] = []
 
     def approve(request: ApprovalRequest) -> Approve:
@@ -324,11 +324,13 @@ def test_who_approves_sees_the_command_and_rules_on_paths_do_not_apply(tmp_path:
     policy = SecurityPolicy(default="allow", rules=[Rule("ask", command="touch"), Rule("deny", path="secrets/**")])
     (tmp_path / "secrets").mkdir()
     with offline(tmp_path, policy, approver=approve) as toolkit:
-        toolkit.tools.exec_command(command=["touch", "a b"], cwd="secrets")
+        with pytest.raises(SandboxViolation, match=r"'secrets' is hidden from commands by Rule\('deny'"):
+            toolkit.tools.exec_command(command=["touch", "a b"], cwd="secrets")
+        toolkit.tools.exec_command(command=["touch", "a b"])
         toolkit.tools.exec_command(command=["true"])
 
-    assert [(request.preview.argv, request.preview.paths) for request in asked] == [(("touch", "a b"), ())]
-    assert (tmp_path / "secrets/a b").exists()
+    assert [(request.preview.argv, request.preview.paths) for request in asked] == [(("touch", "a b"), ())] * 2
+    assert (tmp_path / "a b").exists() and not any((tmp_path / "secrets").iterdir())
 
 
 # Network

@@ -15,6 +15,7 @@ import pytest
 
 from tests import command_line
 from tests.cli.run_main import run_main
+from tests.guard.ways import needs
 from tests.projects import REPOSITORY, Project, run, tool
 from toolkit import __version__
 from toolkit.wire import alias
@@ -363,6 +364,48 @@ def test_policy_explain_says_what_decides(tmp_path: Path) -> None:
         assert explain(*arguments).returncode == 2
     assert toolkit(workspace, "policy", "explain", "done", "{}", "--policy", "nowhere.toml").returncode == 2
     assert toolkit(workspace, "policy", "explain", "done", "{}").returncode == 2
+
+
+@pytest.mark.slow
+def test_policy_show_prints_rule_by_door(tmp_path: Path) -> None:
+    needs("full")
+    policy = tmp_path / "policy.toml"
+    policy.write_text(
+        """default = "deny"
+rules = [
+  { decision = "allow", permission = "read" },
+  { decision = "allow", tools = ["edit", "write_file", "apply_patch"], path = "src/**" },
+  { decision = "allow", tools = ["bash"], command = "pytest" },
+  { decision = "deny", path = ".env" },
+]
+"""
+    )
+    shown = toolkit(tmp_path, "policy", "show", "policy.toml")
+    assert (shown.returncode, shown.stdout.splitlines()) == (
+        0,
+        [
+            "file tools  commands  programs  fetches  rule",
+            "checked     kernel    kernel    -        files outside the roots",
+            "checked     checked   checked   -        ask_before_writing",
+            "-           kernel    kernel    checked  network=Network()",
+            "checked     -         checked   -        Rule('allow', permission='read')",
+            "checked     -         checked   -        "
+            "Rule('allow', tools=['edit', 'write_file', 'apply_patch'], path='src/**')",
+            "-           checked   checked   -        Rule('allow', tools=['bash'], command='pytest')",
+            "checked     kernel    checked   -        Rule('deny', path='.env')",
+        ],
+    )
+    code, data = told(toolkit(tmp_path, "policy", "show", "policy.toml", "--json"))
+    assert (code, data["unbound"]) == (0, [])
+    assert data["rules"][-1] == {
+        "place": "policy.toml:6:3",
+        "rule": "Rule('deny', path='.env')",
+        "file tools": "checked",
+        "commands": "kernel",
+        "programs": "checked",
+        "fetches": "-",
+    }
+    assert toolkit(tmp_path, "policy", "show", "nowhere.toml").returncode == 2
 
 
 @pytest.mark.slow

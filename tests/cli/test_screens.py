@@ -161,7 +161,7 @@ def test_a_log_that_takes_longer_to_read_can_be_interrupted(tmp_path: Path) -> N
 
 COMMANDS: tuple[list[str], ...] = (
     [], ["init"], ["import"], ["generate"], ["check"], ["lint"], ["tools"], ["describe"], ["invoke"], ["policy"],
-    ["policy", "check"], ["policy", "explain"], ["audit"], ["audit", "verify"], ["audit", "head"], ["audit", "show"],
+    ["policy", "check"], ["policy", "explain"], ["policy", "remembered"], ["policy", "learn"], ["audit"], ["audit", "verify"], ["audit", "head"], ["audit", "show"],
 )  # fmt: skip
 
 

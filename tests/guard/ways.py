@@ -12,6 +12,7 @@ import pytest
 
 from toolkit.guard import CarrierChoice, CommandLimits, GitMode, Mode, Network, ProcessGuard, SandboxChoice
 from toolkit.guard.files.protect import Root
+from toolkit.guard.permission import UnenforcedRules
 from toolkit.guard.process.tier import pick_tier
 
 Way: TypeAlias = Literal["full", "bubblewrap", "reduced", "unsafe-none"]
@@ -62,6 +63,7 @@ def guard_in(
     internet: Network | None = None,
     git: GitMode = "commit",
     keep: Sequence[str] = (),
+    unenforced_rules: UnenforcedRules = "refuse",
 ) -> ProcessGuard:
     """A guard whose commands run that way."""
     needs(way)
@@ -78,4 +80,5 @@ def guard_in(
         internet=internet,
         git=git,
         keep=keep,
+        unenforced_rules=unenforced_rules,
     )

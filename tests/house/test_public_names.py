@@ -96,6 +96,7 @@ def test_every_name_is_in_the_reference() -> None:
 def test_public_classes_show_no_internals() -> None:
     policy = toolkit.SecurityPolicy(default="deny")
     assert {name for name in dir(policy) if name[0] != "_"} == {
+        "bindings",
         "default",
         "explain",
         "load",

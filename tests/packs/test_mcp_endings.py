@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -28,13 +28,20 @@ def odd(
     startup_timeout: float | None = None,
     env: tuple[str, ...] = (),
     sandbox: bool = True,
+    read_roots: Sequence[str] = (),
 ) -> Pack:
     """A pack whose server has that habit."""
     # What is let out must not be what tools could have changed.
     program = "odd.py" if sandbox else str(SERVERS / "odd.py")
     command = ("python", program, habit)
     server = McpServer(
-        name="odd", command=command, timeout=timeout, startup_timeout=startup_timeout, env=env, sandbox=sandbox
+        name="odd",
+        command=command,
+        timeout=timeout,
+        startup_timeout=startup_timeout,
+        env=env,
+        sandbox=sandbox,
+        read_roots=tuple(read_roots),
     )
     models = "served.generated.models"
     return mcp_pack(

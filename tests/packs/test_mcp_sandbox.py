@@ -51,6 +51,61 @@ def test_one_that_opted_out_reads_what_its_user_may_and_every_record_says_so(mak
     assert audited(log) == [("start", "none (sandbox=false)"), ("end", "none (sandbox=false)")]
 
 
+RULES: dict[str, Any] = {
+    "denied": Rule("deny", path="secret/**"),
+    "to be asked about": Rule("ask", path="secret/**"),
+    "denied to one of its tools": Rule("deny", path="secret/**", tools=["odd"]),  # type: ignore[list-item]
+    "denied as a name": Rule("deny", path="k"),
+}
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_what_a_rule_keeps_from_tools_a_server_does_not_read(make_sync: Doors, workspace: Path, rule: Any) -> None:
+    needs("full")
+    (workspace / "secret").mkdir()
+    (workspace / "secret/k").write_text("the key itself")
+    (workspace / "inside").write_text("a file of the workspace")
+    control = make_sync(odd("obeys"), sandbox="full")
+    assert told(control, "read secret/k") == "the key itself"
+    control.close()
+    door = make_sync(odd("obeys"), sandbox="full", policy=SecurityPolicy(default="allow", rules=[rule]))
+    assert told(door, "read inside") == "a file of the workspace"
+    with pytest.raises(ToolFailed, match="TOOL_ERROR: PermissionError"):
+        told(door, "read secret/k")
+
+
+@pytest.mark.parametrize("is_link", [False, True])
+def test_rules_also_hold_in_directories_that_only_a_server_reads(
+    make_sync: Doors, tmp_path: Path, is_link: bool
+) -> None:
+    needs("full")
+    notes, name = tmp_path / "notes", tmp_path / "link"
+    (notes / "secret").mkdir(parents=True)
+    (notes / "secret/k").write_text("the key itself")
+    (notes / "open").write_text("a note")
+    name.symlink_to(notes)
+    given = str(name if is_link else notes)
+    control = make_sync(odd("obeys", read_roots=[given]), sandbox="full")
+    assert told(control, f"read {given}/secret/k") == "the key itself"
+    control.close()
+    policy = SecurityPolicy(default="allow", rules=[Rule("deny", path="secret/**")])
+    door = make_sync(odd("obeys", read_roots=[given]), sandbox="full", policy=policy)
+    assert told(door, f"read {notes}/open") == "a note"
+    for place in (notes, name):
+        with pytest.raises(ToolFailed, match=r"TOOL_ERROR: (PermissionError|FileNotFoundError)"):
+            told(door, f"read {place}/secret/k")
+
+
+def test_a_server_in_the_reduced_tier_does_not_start_where_a_rule_hides_something(
+    make_sync: Doors, workspace: Path
+) -> None:
+    needs("reduced")
+    (workspace / ".env").write_text("a secret")
+    policy = SecurityPolicy(default="allow", rules=[Rule("deny", path=".env")])
+    with pytest.raises(ToolNotAllowed, match="which the reduced sandbox of this machine cannot hide"):
+        told(make_sync(odd("obeys"), sandbox="reduced", policy=policy), "read .env")
+
+
 @pytest.mark.parametrize("sandbox", [True, False])
 def test_it_gets_the_variables_that_are_named_and_no_other(
     make_sync: Doors, sandbox: bool, monkeypatch: pytest.MonkeyPatch

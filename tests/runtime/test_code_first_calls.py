@@ -57,6 +57,22 @@ def first_line(path: FilePath, ctx: ToolContext) -> str:
         return file.read(100).decode().splitlines()[0]
 
 
+ShellText = Annotated[str, Field(json_schema_extra={"x-resource": "shell"})]
+Argv = Annotated[list[str], Field(json_schema_extra={"x-resource": "argv"})]
+
+
+@tool
+def run_both(first: ShellText, second: ShellText) -> str:
+    """Run two texts."""
+    return "ran"
+
+
+@tool
+def run_lists(first: Argv, second: Argv) -> str:
+    """Run two programs."""
+    return "ran"
+
+
 @tool(permissions=Permissions(optional=("write",)))
 def describe(ctx: ToolContext) -> list[str]:
     """Tell what is granted."""
@@ -110,6 +126,37 @@ def test_unknown_names_in_policies_are_refused(make_door: MakeDoor) -> None:
         make_door(DynamicPolicy(tools={"twcie": "allow"}), packs=[twice])
     with pytest.raises(PolicyError, match="'twice'"):
         make_door(DynamicPolicy(tools={"twice": "allow"}), packs=[describe])
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ("ls", "ls", "ran"),
+        ("ls # list", "ls", "ran"),
+        ("ls # list", "rm x", "TOOL_NOT_ALLOWED"),
+        ("ls '", "rm x #'", "TOOL_NOT_ALLOWED"),
+        ('ls "', 'rm x #"', "TOOL_NOT_ALLOWED"),
+        ("ls \\", "rm x", "TOOL_NOT_ALLOWED"),
+        ("ls &&", "ls", "TOOL_NOT_ALLOWED"),
+    ],
+)
+def test_two_texts_of_a_call_are_judged_as_two(make_door: MakeDoor, first: str, second: str, expected: str) -> None:
+    door = make_door(DynamicPolicy(default="deny", rules=[DynamicRule("allow", command="ls *")]), packs=[run_both])
+    assert str(value(door, "run_both", first=first, second=second)).startswith(expected)
+    denying = DynamicPolicy(default="allow", rules=[DynamicRule("deny", command="rm")])
+    door = make_door(denying, packs=[run_both])
+    assert str(value(door, "run_both", first=first, second=second)).startswith(expected)
+
+
+def test_two_argument_lists_of_a_call_are_both_judged(make_door: MakeDoor) -> None:
+    for policy in (
+        DynamicPolicy(default="deny", rules=[DynamicRule("allow", command="ls *")]),
+        DynamicPolicy(default="allow", rules=[DynamicRule("deny", command="rm")]),
+    ):
+        door = make_door(policy, packs=[run_lists])
+        assert value(door, "run_lists", first=["ls", "$x"], second=["ls", "a b"]) == "ran"
+        for one, other in ((["ls"], ["rm", "x"]), (["rm", "x"], ["ls"])):
+            assert str(value(door, "run_lists", first=one, second=other)).startswith("TOOL_NOT_ALLOWED")
 
 
 def test_rules_on_paths_judge_marked_parameters_and_previews(make_door: MakeDoor, tmp_path: Path) -> None:

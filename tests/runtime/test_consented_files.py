@@ -26,6 +26,7 @@ from toolkit import (
     tool,
 )
 from toolkit.guard import RUNS_LATER, SandboxChoice
+from toolkit.stores import AuditFile
 
 APPROVE = Approve()
 
@@ -251,10 +252,13 @@ def test_what_was_approved_while_a_program_runs_stays(
     assert files(settings) == approved
 
 
-def test_the_log_has_the_pattern_and_not_the_path(make_door: MakeDoor, root: Path, tmp_path: Path) -> None:
+def test_the_reason_in_the_log_has_the_pattern_and_not_the_path(
+    make_door: MakeDoor, root: Path, tmp_path: Path
+) -> None:
     log = tmp_path / "audit.jsonl"
     for approver in (None, Person(APPROVE)):
-        value(make_door(audit=log, approver=approver), "write_file", path="app/hush/.envrc", content="x")
+        audit = AuditFile(log, touched=False)
+        value(make_door(audit=audit, approver=approver), "write_file", path="app/hush/.envrc", content="x")
     assert (root / "app/hush/.envrc").exists()
     assert "'.envrc'" in log.read_text() and "hush" not in log.read_text()
 

@@ -39,6 +39,7 @@ SHORTHANDS: Mapping[str, tuple[str, str, object]] = {
 ONLY_IN_A_GROUP: Mapping[str, tuple[str, str, object]] = {
     "ask_before_writing": ("files", "ask_before_writing", ("ci/**",)),
     "command_limits": ("commands", "limits", CommandLimits(processes=4)),
+    "unenforced_rules": ("commands", "unenforced_rules", "accept"),
     "concurrency": ("calls", "concurrency", Concurrency(calls=2)),
 }
 

@@ -58,7 +58,7 @@ def verify(
     from toolkit.runtime.audit.verification import AuditHead, verify
 
     with report_errors(as_json, spec_mistakes=2), show_waiting(f"reading {log}"):
-        report = verify(_refuse_unreadable(log), None if head is None else AuditHead.parse(head))
+        report = verify(refuse_unreadable(log), None if head is None else AuditHead.parse(head))
     if as_json:
         found = {"head": str(report.head), "open_calls": report.open_calls, "problems": report.problems}
         print_json({"records": report.head.lines, "removed": report.removed, **found})
@@ -79,7 +79,7 @@ def print_head(log: LogFile, as_json: AsJson = False) -> None:
     from toolkit.runtime.audit.verification import verify
 
     with report_errors(as_json, spec_mistakes=2), show_waiting(f"reading {log}"):
-        report = verify(_refuse_unreadable(log))
+        report = verify(refuse_unreadable(log))
     if as_json:
         print_json({"head": str(report.head)})
     else:
@@ -105,7 +105,7 @@ def show(
     from toolkit.runtime.audit.verification import read_records
 
     with report_errors(as_json, spec_mistakes=2), show_waiting(f"reading {log}"):
-        records = [one for one in read_records(_refuse_unreadable(log)) if tool is None or one.get("tool") == tool]
+        records = [one for one in read_records(refuse_unreadable(log)) if tool is None or one.get("tool") == tool]
     if as_json:
         print_json(records)
         return
@@ -137,7 +137,7 @@ def _shown_tool(call: Mapping[str, Any]) -> str:
     return f"{call.get('tool') or '-'}{line}"
 
 
-def _refuse_unreadable(log: Path) -> Path:
+def refuse_unreadable(log: Path) -> Path:
     try:
         with log.open("rb"):
             return log

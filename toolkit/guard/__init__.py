@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from toolkit.guard.permission import Permission as Permission
     from toolkit.guard.permission import Permissions as Permissions
     from toolkit.guard.permission import SandboxChoice as SandboxChoice
+    from toolkit.guard.permission import UnenforcedRules as UnenforcedRules
     from toolkit.guard.policy.policy import SecurityPolicy as SecurityPolicy
     from toolkit.guard.policy.policy import Verdict as Verdict
     from toolkit.guard.policy.preview import Preview as Preview

@@ -23,6 +23,9 @@ CarrierChoice: TypeAlias = Literal["auto", "own", "bubblewrap"]
 CommandNetwork: TypeAlias = Literal["none", "guarded", "host"]
 """What a command reaches: a loopback of its own, also what ``Network`` allows, or whatever this machine reaches."""
 
+UnenforcedRules: TypeAlias = Literal["refuse", "accept"]
+"""Whether a command runs in a sandbox that cannot hide the paths that rules keep from it."""
+
 GitMode: TypeAlias = Literal["read-only", "commit", "write"]
 """What commands may change in repositories: nothing, everything but what makes git run programs, or everything."""
 

@@ -652,7 +652,7 @@ def _make_handler(service: ApiService, operation: ApiOperation) -> HandlerParts[
         except ToolkitError:  # the call itself reports it; rules on hosts need only the host
             return Preview(url=service.url)
 
-    return HandlerParts(run, preview=preview)
+    return HandlerParts(run, preview=preview, place="remote")
 
 
 def _explain_refusal(service: ApiService, error: SandboxViolation) -> SandboxViolation:

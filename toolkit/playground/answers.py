@@ -264,7 +264,7 @@ def explain_call(core: Core, policy: SecurityPolicy[Any], name: str, text: str) 
     As in a call, a tool that is refused by name is refused whatever its arguments are. Nothing runs.
     """
     refusal = core.why_not_offered(core.catalog.tools[name])
-    verdict = None if refusal is None else {"decision": "deny", "because": refusal, "considered": []}
+    verdict = None if refusal is None else {"decision": "deny", "because": refusal, "considered": [], "unbound": []}
     try:
         arguments = parse_arguments(text if text.strip() else "{}")
         found = policy.explain(name, arguments)
@@ -284,7 +284,12 @@ def _describe_verdict(verdict: Verdict) -> dict[str, Any]:
         {"place": one.place, "decision": one.decision, "rule": one.text, "outcome": one.outcome}
         for one in verdict.considered
     ]
-    return {"decision": verdict.decision, "because": verdict.because, "considered": considered}
+    return {
+        "decision": verdict.decision,
+        "because": verdict.because,
+        "considered": considered,
+        "unbound": verdict.unbound,
+    }
 
 
 def _problems(error: ToolkitError) -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
+import shlex
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -15,8 +16,11 @@ from toolkit.errors import SetupError, ToolkitError, ToolNotAllowed
 from toolkit.files.sandbox_fs import SandboxFS
 from toolkit.guard.files.consent import LocatedPath
 from toolkit.guard.policy.preview import Preview
+from toolkit.visible import escape_hidden, escape_hidden_lines
 
 if TYPE_CHECKING:
+    from toolkit.guard.policy.rule import Rule
+    from toolkit.runtime.remembered import Bound, RememberedApproval, Scope
     from toolkit.runtime.stores.approvals import ApprovalStore
 
 
@@ -32,7 +36,7 @@ if TYPE_CHECKING:
 # taken from the store before the call runs, so it is used once, whatever happens then. The policy of the toolkit that resumes
 # a call judges it again: what it denies by then does not run.
 
-_VERSION: Final = 1
+_VERSION: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,8 @@ class SuspendedCall:
     url: str | None = None
     diff: str | None = None
     cwd: str = "."
+    remembers: str = ""
+    """What ``Approve(remember=...)`` would answer from then on; empty if it cannot be remembered."""
 
     def to_json(self) -> str:
         """The call as text, to be kept anywhere. Arguments are in it as they are."""
@@ -130,6 +136,7 @@ def suspend(request: ApprovalRequest, wish: Suspend, store: ApprovalStore, fs: S
         preview.url,
         preview.diff,
         preview.cwd,
+        request.remembers,
     )
     digest = lasting_digest(request, fs, suspended)
     store.put(suspended.session_id, suspended.id, suspended.to_json(), digest=digest, seconds=wish.seconds)
@@ -153,9 +160,10 @@ def take_answer(request: ApprovalRequest, fs: SandboxFS | None, given: GivenAnsw
 
 
 def not_asked(tool_name: str) -> ToolNotAllowed:
-    """The refusal of an answer to a call about which the policy does not ask any more."""
+    """The refusal of an answer to a call about which nobody is asked any more."""
     return ToolNotAllowed(
-        f"the policy does not ask about this call of {tool_name!r} any more, so there is nothing to resume; call the tool",
+        f"the policy does not ask about this call of {tool_name!r} any more, or an approval was remembered meanwhile,"
+        " so there is nothing to resume; call the tool",
         tool_name=tool_name,
     )
 
@@ -185,7 +193,27 @@ _NO_FILE: Final = "no file: "
 
 @dataclass(frozen=True, slots=True)
 class Approve:
-    """Run the call as shown."""
+    """Run the call as shown.
+
+    ``remember`` also answers the same question later: for this ``session``, or ``always`` in this workspace.
+    ``ApprovalRequest.remembers`` says what that covers. Where it is empty, only this call is approved.
+
+    >>> Approve(remember="session")
+    Approve(remember='session')
+    """
+
+    remember: Scope | None = None
+
+    def __post_init__(self) -> None:
+        if self.remember not in (None, "session", "always"):
+            raise SetupError(f"Approve: remember must be 'session' or 'always', not {self.remember!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered(Approve):
+    """The answer of an approval that was remembered: nobody was asked."""
+
+    approval: RememberedApproval | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,10 +260,66 @@ class ApprovalRequest:
     """The tool's self-declared hints, as in MCP (``destructiveHint`` and others). They prove nothing."""
     real_paths: Mapping[str, str] = field(default_factory=dict)
     """Where a path of the preview really leads, for those that a link or ``..`` leads elsewhere."""
+    remembers: str = ""
+    """What ``Approve(remember=...)`` would answer from then on, in words; empty if it cannot be remembered."""
+    rules: tuple[Rule[Any], ...] = ()
+    """The allow rules that say the same. Empty if no rule can; what is remembered is never wider than ``remembers``."""
+    not_remembered: str = ""
+    """Why it cannot be remembered, as part of a sentence."""
 
 
 Approver: TypeAlias = Callable[[ApprovalRequest], Reply | Awaitable[Reply]]
 """Answers a request, sync or async, with ``Approve``, ``Deny``, ``Edit``, ``Respond`` or ``Suspend``."""
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# What a person reads before they approve a call.
+
+_MAX_CHARACTERS: Final = 20_000
+
+
+def approval_text(request: ApprovalRequest, indent: str = "") -> str:
+    """The tool, why it is asked about, and what it would do: the command, the diff, the URL or the arguments.
+
+    Characters that could hide something are shown as escapes. What is too long to be shown is said to be cut. With an
+    ``indent``, no line of text from outside passes for one of ours.
+    """
+    preview = request.preview
+    parts = [f"Run {request.tool_name}?", f"Asked because {escape_hidden(request.because)}."]
+    if preview.argv is not None:
+        parts.append(f"Command: {escape_hidden(shlex.join(preview.argv))}")
+    if preview.shell is not None:
+        parts.append(f"Shell text:\n{_block(preview.shell, indent)}")
+    if preview.argv is not None or preview.shell is not None:
+        variables = f" (sets {', '.join(map(escape_hidden, preview.variables))})" if preview.variables else ""
+        parts.append(f"In the folder: {escape_hidden(preview.cwd)}{variables}")
+    if preview.url is not None:
+        parts.append(f"URL: {escape_hidden(preview.url)}")
+    if preview.tools:
+        parts.append(f"A program that can call: {escape_hidden(', '.join(preview.tools))}")
+    if preview.writes:
+        parts.append(f"Writes: {_paths(preview.writes, request)}")
+    if preview.reads:
+        parts.append(f"Reads: {_paths(preview.reads, request)}")
+    if preview.diff is not None:
+        parts.append(f"Changes:\n{_block(preview.diff, indent)}")
+    else:
+        shown = request.arguments.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        parts.append(f"Arguments:\n{_block(json.dumps(shown, ensure_ascii=False, indent=2), indent)}")
+    return "\n".join(parts)
+
+
+def _paths(paths: tuple[str, ...], request: ApprovalRequest) -> str:
+    """Paths as the call names them, and where they really lead if that is elsewhere."""
+    shown = (f"{path} -> {request.real_paths[path]}" if path in request.real_paths else path for path in paths)
+    return escape_hidden(", ".join(shown))
+
+
+def _block(text: str, indent: str) -> str:
+    shown = escape_hidden_lines(text)
+    if len(shown) > _MAX_CHARACTERS:
+        shown = f"{shown[:_MAX_CHARACTERS]}\n[{len(shown) - _MAX_CHARACTERS} more characters are not shown]"
+    return "\n".join(f"{indent}{line}" for line in shown.split("\n"))
 
 
 def request_approval(
@@ -249,6 +333,7 @@ def request_approval(
     call_id: str | None,
     session_id: str,
     annotations: Mapping[str, Any],
+    bound: Bound,
 ) -> ApprovalRequest:
     """Makes the request for one call; its digest binds the answer to what is shown."""
     files = file_states(fs, preview)
@@ -266,6 +351,9 @@ def request_approval(
         files,
         annotations,
         {place.text: place.shown for place in places if place.shown},
+        bound.words,
+        bound.rules,
+        bound.reason,
     )
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self, TypeVar, cast
 
 from toolkit.errors import ToolCancelled, ToolTimeout
 from toolkit.runtime import path
-from toolkit.runtime.approvals import Suspend
+from toolkit.runtime.approvals import Approve, Suspend
 from toolkit.runtime.output import ToolMessage
 from toolkit.runtime.path import await_and_release, run_and_release
 from toolkit.runtime.progress import Progress, combine_listeners
@@ -193,7 +193,9 @@ class AsyncRunner(View):
         answered = self._options.answered
         if answered is not None:
             return await self._off_loop(partial(self._take_answer, call, answered))
-        return None if call.request is None else await self._ask(call, call.request, signal)
+        if call.request is None or call.remembered is not None:
+            return call.remembered
+        return await self._ask(call, call.request, signal)
 
     async def _ask(self, call: PreparedCall, request: ApprovalRequest, signal: CallSignal) -> Answer:
         """Asks the approver; in a thread, because a sync one may wait for a person."""
@@ -209,14 +211,14 @@ class AsyncRunner(View):
                 task = start_contained(answer, asyncio.get_running_loop())
                 answer = await await_handler(task, signal, task.cancel)
             reply = cast("Reply", answer)  # `settle` refuses anything else
-            if isinstance(reply, Suspend):
+            if isinstance(reply, Suspend) or (isinstance(reply, Approve) and reply.remember is not None):
                 return await self._off_loop(lambda: self._read_reply(reply, request, call))
             return reply
         except (ToolTimeout, ToolCancelled) as error:
             path.note_missing_answer(error)
             raise
         except Exception as error:
-            raise path.not_approved(request, error) from error
+            raise path.not_approved(request, error) from path.cause_of(error)
 
     async def _off_loop(self, work: Callable[[], T]) -> T:
         """The value of work that may block."""

@@ -15,6 +15,7 @@ from toolkit.errors import GenerationError
 from toolkit.guard.policy.rule import HINTS, Hint, effective_hints
 from toolkit.runtime import path
 from toolkit.runtime.arguments import Reader
+from toolkit.runtime.boundary import NOTHING_TO_RUN, CommandBoundary
 from toolkit.runtime.late_imports import remembered_file
 from toolkit.runtime.output import MessageForm, NewMessage, ToolMessage
 from toolkit.runtime.workers import is_async
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from toolkit.guard.policy.policy import Verdict
     from toolkit.runtime.discovery import ToolIndex
     from toolkit.runtime.functions import FunctionOutput
-    from toolkit.runtime.packs import CodeTool
+    from toolkit.runtime.packs import CodeTool, Place
     from toolkit.runtime.signatures import CatalogSignatures
     from toolkit.runtime.turns import CallLimits
     from toolkit.wire.call import JsonObject, ToolCall
@@ -184,9 +185,11 @@ class Tool:
     """Runs it, with its dependencies injected."""
     preview: Callable[..., Any] | None = None
     """The ``preview`` of its handler."""
+    place: Place = "toolkit"
+    """What does its work: this toolkit, or a server."""
     granted: frozenset[Permission] = frozenset()
-    commands_write: bool = False
-    """Whether no rule keeps its commands from changing files."""
+    commands: CommandBoundary = NOTHING_TO_RUN
+    """What binds its commands."""
     fs: SandboxFS | None = None
     """The files of the workspace, if its permissions grant them."""
     preview_fs: SandboxFS | None = None

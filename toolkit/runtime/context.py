@@ -23,6 +23,7 @@ from toolkit.guard.permission import (
     Mode,
     Permission,
     SandboxChoice,
+    UnenforcedRules,
 )
 from toolkit.guard.policy.policy import NarrowedPolicy, SecurityPolicy
 from toolkit.guard.policy.rule import Rule
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from toolkit.runtime.output import ToolMessage
     from toolkit.runtime.programs.result import ProgramSettings
     from toolkit.runtime.progress import OnProgress
+    from toolkit.runtime.remembered import RememberedApproval
 
 
 NameT = TypeVar("NameT", bound=str)
@@ -96,15 +98,19 @@ class CommandSettings:
         programs) or ``write`` (everything). File tools change repositories that are not called ``.git`` only with
         ``write``, and ``.git`` never.
     :param limits: the memory, processes and disk space that one command may use; the defaults if not given.
+    :param unenforced_rules: whether commands run where the sandbox cannot hide the paths that rules deny, which is the
+        reduced tier; with ``accept`` they can open them.
     """
 
     sandbox: SandboxChoice = "auto"
     network: CommandNetwork = "none"
     git: GitMode = "commit"
     limits: CommandLimits | None = None
+    unenforced_rules: UnenforcedRules = "refuse"
 
     def __post_init__(self) -> None:
         _check_word("sandbox", self.sandbox, get_args(SandboxChoice))
+        _check_word("unenforced_rules", self.unenforced_rules, get_args(UnenforcedRules))
         _check_word("command_network", self.network, get_args(CommandNetwork))
         _check_word("git", self.git, get_args(GitMode))
 
@@ -200,11 +206,13 @@ class ToolkitContext(Generic[NameT]):
         "policy",
         "programs",
         "read_roots",
+        "remembered",
         "sandbox",
         "session_id",
         "state",
         "tracing",
         "turn_to_ask",
+        "unenforced_rules",
         "workspace",
         "write_roots",
     )  # fmt: skip
@@ -265,6 +273,7 @@ class ToolkitContext(Generic[NameT]):
         self.command_network: Final = command.network
         self.git: Final = command.git
         self.command_limits: Final = command.limits
+        self.unenforced_rules: Final = command.unenforced_rules
         self.network: Final = network
         call = _one_group("calls", CallSettings, calls, coerce=coerce, output_check=output_check, deadline=deadline)
         self.coerce: Final = call.coerce
@@ -280,6 +289,8 @@ class ToolkitContext(Generic[NameT]):
         self.session_id: Final = os.urandom(16).hex() if session_id is None else session_id
         self.message_id: Final = message_id
         self.agent: Final = agent
+        # Approvals for this session, by what they cover.
+        self.remembered: Final[dict[str, RememberedApproval]] = {}
         self.on_progress: Final = on_progress
         self.on_result: Final = on_result
         # The lazy tools that were made for this context; they live as long as it does.
@@ -296,6 +307,8 @@ class ToolkitContext(Generic[NameT]):
         made = copy(self)
         # A context never changes; this one is still being made.
         made.permissions = self.permissions.intersection(permissions)  # type: ignore[misc]
+        if session_id != self.session_id:
+            made.remembered = {}  # type: ignore[misc]
         made.session_id = session_id  # type: ignore[misc]
         made.agent = agent  # type: ignore[misc]
         made._lazy_tools = {}

@@ -13,7 +13,9 @@ from toolkit.forks import start_again_in_child
 from toolkit.guard.files.path import Accept, ignore_changes
 from toolkit.guard.files.protect import Root
 from toolkit.guard.trusted_code import trusted_code
+from toolkit.runtime.boundary import CommandBoundary, why_read_only
 from toolkit.runtime.late_imports import open_package
+from toolkit.user_state import identify_folder
 
 if TYPE_CHECKING:
     from toolkit.git import GitGuard
@@ -59,13 +61,17 @@ class Guards:
     """Files, processes, git and the network, as tools may use them. Nothing is started before its first use."""
 
     def __init__(
-        self, context: ToolkitContext[Any], packages: Sequence[str] = (), hold_elsewhere: HoldLock | None = None
+        self,
+        context: ToolkitContext[Any],
+        packages: Sequence[str],
+        programs: CommandBoundary,
+        hold_elsewhere: HoldLock | None = None,
     ) -> None:
         self._context = context
+        self._boundary_of_programs = programs
         self.start_again_in_child()
         start_again_in_child(self)
-        # Commands and local servers change files as well, so without the permission they change none.
-        writable = context.mode == "workspace-write" and "write" in context.permissions
+        writable = why_read_only(context) is None
         self._mode: Final[Mode] = "workspace-write" if writable else "read-only"
         # All are opened here, before any tool can change what a name leads to, and no name is looked up again.
         self._packages = {name: open_package(name) for name in ("toolkit", *packages)}
@@ -89,6 +95,11 @@ class Guards:
         )
         if writable and context.state.existing("journal") is not None:
             self._recover()
+
+    def identify_workspace(self) -> tuple[str, str]:
+        """The real path of the workspace, and what distinguishes it from another folder in its place."""
+        root = self._roots.workspace
+        return root.real, identify_folder(root.number)
 
     def start_again_in_child(self) -> None:
         """Another thread may be making a guard while this process is forked."""
@@ -125,6 +136,7 @@ class Guards:
             limits=context.command_limits,
             internet=context.network,
             keep=context.ask_before_writing,
+            unenforced_rules=context.unenforced_rules,
         )
 
     @_MadeOnce
@@ -153,7 +165,7 @@ class Guards:
                 f"programs cannot import {', '.join(sorted(missing))}: its directory was replaced since this process imported"
                 " it (then restart it), or it is in an archive (then install it as a directory)"
             )
-        return Programs(self._context, self._roots.workspace, packages)
+        return Programs(self._context, self._roots.workspace, packages, self._boundary_of_programs)
 
     def close(self) -> None:
         """Closes what was opened."""

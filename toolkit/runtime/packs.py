@@ -15,6 +15,7 @@ from typing import (
     Concatenate,
     Final,
     Generic,
+    Literal,
     ParamSpec,
     Protocol,
     TypeAlias,
@@ -32,7 +33,7 @@ from toolkit.runtime.workers import is_async
 if TYPE_CHECKING:
     from types import FrameType
 
-    from toolkit.guard.permission import Permission, Permissions
+    from toolkit.guard.permission import CommandNetwork, Permission, Permissions
     from toolkit.guard.policy.preview import Preview
     from toolkit.runtime.arguments import Reader
     from toolkit.runtime.functions import FunctionOutput, FunctionTool
@@ -141,6 +142,9 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+Place: TypeAlias = Literal["toolkit", "local server", "remote"]
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class HandlerParts(Generic[P, R]):
@@ -161,6 +165,10 @@ class HandlerParts(Generic[P, R]):
     """False where what the handler starts has no sandbox because its pack opted out of it."""
     keeps_output: bool = True
     """False for a tool that reads kept outputs: what it answers is neither kept again nor cut."""
+    place: Place = "toolkit"
+    """What does the work: this toolkit, or a server that the handler calls."""
+    network: CommandNetwork = "none"
+    """What the process of a local server reaches."""
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.run(*args, **kwargs)
@@ -272,6 +280,16 @@ class Handlers:
         return found is not None and (
             found.has_preview if isinstance(found, LazyHandler) else found.preview is not None
         )
+
+    def place(self, name: str) -> Place:
+        """What does the work of a tool."""
+        found = self._found.get(name)
+        return found.place if isinstance(found, HandlerParts) else "toolkit"
+
+    def network(self, name: str) -> CommandNetwork:
+        """What the server of a tool reaches."""
+        found = self._found.get(name)
+        return found.network if isinstance(found, HandlerParts) else "none"
 
     def is_sandboxed(self, name: str) -> bool:
         """Whether what a handler starts is in the sandbox. Handlers of the toolkit itself cannot opt out of it."""

@@ -69,7 +69,7 @@ class StandaloneContext(ToolContext, AsyncCloseable):
     def __init__(self, core: Core, call_id: str | None, signal: CancelSignal | None) -> None:
         no_reader = Reader(ContentOutput)
         granted = core.context.permissions
-        fs, consent = core.files_for(_NAME, granted, granted, ())
+        fs, consent = core.boundary.files(core.guards.fs, _NAME, granted, granted, ())
         if fs is not None:
             fs = fs.with_consent(consent)
         tool = Tool(
@@ -77,7 +77,7 @@ class StandaloneContext(ToolContext, AsyncCloseable):
             no_reader,
             no_reader,
             granted=granted,
-            commands_write=not core.policy._forbids_writing(_NAME),
+            commands=core.boundary.commands(_NAME, granted),
             fs=fs,
         )
         called = call_id if call_id is not None else new_call_id()

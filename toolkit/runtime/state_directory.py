@@ -17,8 +17,9 @@ from typing import Any, Final
 
 from toolkit.errors import SetupError
 from toolkit.user_state import CONFIRMED_IMPORTS as CONFIRMED_IMPORTS
+from toolkit.user_state import REMEMBERED_APPROVALS as REMEMBERED_APPROVALS
 from toolkit.user_state import TOKEN_RECORDS as TOKEN_RECORDS
-from toolkit.user_state import token_records, user_state_directory
+from toolkit.user_state import remembered_approvals, token_records, user_state_directory
 
 _THE_DEFAULT: Final = ("the default state directory", "set XDG_STATE_HOME to a folder, or give a state_dir,")
 
@@ -38,6 +39,12 @@ class StateDirectory:
                 if _is_inside(os.path.realpath(kept), root):
                     raise SetupError(
                         f"the tokens of servers in {kept!r} are inside {root!r}, where tools could read them; choose a "
+                        "smaller workspace, or move that folder and set XDG_STATE_HOME"
+                    )
+            for kept in filter(os.path.isdir, remembered_approvals()):
+                if _is_inside(os.path.realpath(kept), root):
+                    raise SetupError(
+                        f"the remembered approvals in {kept!r} are inside {root!r}, where tools could add some; choose a "
                         "smaller workspace, or move that folder and set XDG_STATE_HOME"
                     )
 

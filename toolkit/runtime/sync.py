@@ -114,7 +114,9 @@ class Runner(View, Closeable):
         answered = self._options.answered
         if answered is not None:
             return self._take_answer(call, answered)
-        return None if call.request is None else self._ask(call, call.request, signal)
+        if call.request is None or call.remembered is not None:
+            return call.remembered
+        return self._ask(call, call.request, signal)
 
     def _ask(self, call: PreparedCall, request: ApprovalRequest, signal: CallSignal) -> Answer:
         """Asks the approver; in another thread if the call can end before it answers. Waits for an async one."""
@@ -136,7 +138,7 @@ class Runner(View, Closeable):
             path.note_missing_answer(error)
             raise
         except Exception as error:
-            raise path.not_approved(request, error) from error
+            raise path.not_approved(request, error) from path.cause_of(error)
 
     def _await_in_loop(self, work: Awaitable[T]) -> T:
         return self._submit_to_loop(work)[0].result()

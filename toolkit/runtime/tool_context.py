@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from toolkit.guard.permission import CommandNetwork, Permission
     from toolkit.guard.process.guard import ProcessGuard
     from toolkit.inject import DependencyKey
+    from toolkit.runtime.boundary import CommandBoundary
     from toolkit.runtime.catalog import Tool
     from toolkit.runtime.context import McpCallbacks, ToolkitContext
     from toolkit.runtime.discovery import ToolTexts
@@ -137,16 +138,25 @@ class ToolContext:
     def process(self) -> ProcessGuard:
         """Programs, for tools with the permission ``execute``; deny and ask rules on hosts bind the guarded network.
 
-        Where the context or a rule withholds the permission ``write``, they write nothing but their temporary files.
+        Where the context or a rule withholds the permission ``write``, they write nothing but their temporary files. What
+        rules on paths deny is hidden from them.
         """
+        return self._process_for(self._tool.commands)
+
+    def _process_for(self, boundary: CommandBoundary) -> ProcessGuard:
         if "execute" not in self.granted:
             return cast("ProcessGuard", self._require_optional("execute"))
-        process = self._core.guards.process
-        if not self._tool.commands_write:
-            process = process.read_only()
+        process = boundary.apply(self._core.guards.process)
         if self._core.policy._restricts_hosts:
             process = process.with_judge(self._judge_command_request)
         return process if self.signal is NEVER else process.with_check(self.signal.check)
+
+    def _process_of_server(self, tools: Iterable[str]) -> ProcessGuard:
+        """The same for the process of a server, which outlives this call: what binds one of its tools binds all of them."""
+        boundary = self._tool.commands.join(self._tool.commands)
+        for name in tools:
+            boundary = boundary.join(self._core.commands_of(name))
+        return self._process_for(boundary)
 
     @property
     def command_network(self) -> CommandNetwork:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self, TypeVar, cast
 
 from pydantic import BaseModel
@@ -19,6 +20,7 @@ from pydantic import BaseModel
 from toolkit.errors import PolicyError, SetupError, ToolFailed, ToolNotAllowed, nearest
 from toolkit.inject import DependencyScope, Given, Planner
 from toolkit.runtime import path
+from toolkit.runtime.boundary import NOTHING_TO_RUN, Boundary, CommandBoundary
 from toolkit.runtime.catalog import NO_SANDBOX, Catalog, Tool, ToolInfo
 from toolkit.runtime.context import ToolkitContext, check_deadline
 from toolkit.runtime.guards import Guards
@@ -30,23 +32,33 @@ from toolkit.runtime.tool_context import ToolContext
 from toolkit.runtime.touches import (
     as_approved,
     before_approval,
-    find_consent,
+    judge_named,
     judge_writes,
     locate_paths,
     preview_call,
+    record_touched,
     touched_kinds,
+    with_asked,
 )
 from toolkit.runtime.turns import CallLimits
 from toolkit.runtime.workers import LoopThread, Workers
 from toolkit.schema.models import ToolModel
 
 if TYPE_CHECKING:
-    from toolkit.files.sandbox_fs import HoldLock, SandboxFS
-    from toolkit.guard.files.consent import Consent, LocatedPath
+    from toolkit.files.sandbox_fs import HoldLock
+    from toolkit.guard.files.consent import LocatedPath
     from toolkit.guard.permission import Permission
-    from toolkit.guard.policy.policy import SecurityPolicy, Verdict
+    from toolkit.guard.policy.policy import BoundRule, SecurityPolicy, Verdict
     from toolkit.guard.policy.preview import Preview
-    from toolkit.runtime.approvals import Answer, ApprovalRequest, GivenAnswer, Reply, Respond, SuspendedCall
+    from toolkit.runtime.approvals import (
+        Answer,
+        ApprovalRequest,
+        GivenAnswer,
+        Remembered,
+        Reply,
+        Respond,
+        SuspendedCall,
+    )
     from toolkit.runtime.arguments import Reader, Repair
     from toolkit.runtime.audit.log import AuditLog, Record
     from toolkit.runtime.context import Profile
@@ -56,6 +68,7 @@ if TYPE_CHECKING:
     from toolkit.runtime.packs import HandlerParts, Handlers
     from toolkit.runtime.programs.host import ProgramOrigin
     from toolkit.runtime.progress import OnProgress
+    from toolkit.runtime.remembered import ApprovalMemory, Bound, RememberedApproval, Scope
     from toolkit.runtime.signals import CancelSignal
     from toolkit.runtime.stores.approvals import ApprovalStore
     from toolkit.runtime.stores.outputs import OutputCache
@@ -65,7 +78,6 @@ if TYPE_CHECKING:
     from toolkit.wire.definition import ToolDefinition
 
 _GIVEN: Final[dict[type, Given]] = {ToolContext: Given("call"), ToolkitContext: Given("run")}
-_FILE_PERMISSIONS: Final = frozenset({"read", "write"})
 
 
 class PreparedCall:
@@ -82,6 +94,10 @@ class PreparedCall:
     """What was repaired in the arguments."""
     request: ApprovalRequest | None = None
     """What must be approved before the call runs."""
+    bound: Bound | None = None
+    """What that approval covers if it is remembered."""
+    remembered: Remembered | None = None
+    """The answer, if it was given before."""
     places: tuple[LocatedPath, ...] | None = None
     """Where the paths lead that the request shows."""
     record: Record | TracedRecord | None = None
@@ -92,7 +108,13 @@ class Resources:
     """What a toolkit holds open, to be closed once. It does not hold the toolkit."""
 
     def __init__(
-        self, context: ToolkitContext[Any], packages: Sequence[str], loop: LoopThread, *, is_async: bool
+        self,
+        context: ToolkitContext[Any],
+        packages: Sequence[str],
+        loop: LoopThread,
+        programs: CommandBoundary,
+        *,
+        is_async: bool,
     ) -> None:
         limits = context.concurrency
         self.is_async: Final = is_async
@@ -100,7 +122,7 @@ class Resources:
         self.planner: Final = Planner(context.overrides, _GIVEN)
         self.scope: Final = DependencyScope(context)
         self.output_cache: Final = _make_cache_opener(self.scope, self.planner)
-        self.guards: Final = Guards(context, packages, self._find_file_locks(context))
+        self.guards: Final = Guards(context, packages, programs, self._find_file_locks(context))
         self.workers: Final = Workers(limits.threads, limits.waiting)
         self.turns: Final = CallLimits(limits)
         self.audit: AuditLog | TracedCalls | None = None
@@ -136,15 +158,23 @@ class Resources:
 
 
 class _Explain:
-    """``Core._explain`` for the policy, which must not keep the toolkit alive."""
+    """What a policy asks of its toolkit, which it must not keep alive."""
 
     core: weakref.ref[Core] | None = None
 
     def __call__(self, name: str, arguments: Mapping[str, Any]) -> Verdict:
+        return self._living()._explain(name, arguments)
+
+    def bindings(self) -> tuple[BoundRule, ...]:
+        from toolkit.runtime.bindings import list_bindings
+
+        return list_bindings(self._living())
+
+    def _living(self) -> Core:
         core = None if self.core is None else self.core()
         if core is None:
             raise PolicyError("the toolkit of this policy no longer exists; build another one")
-        return core._explain(name, arguments)
+        return core
 
 
 class Core:
@@ -164,6 +194,7 @@ class Core:
         self.context: Final = context
         self.policy: Final = policy
         """The policy of the context, as it applies to the tools of this toolkit."""
+        self.boundary: Final = Boundary(context, policy)
         self.audit: Final = audit
         self.resources: Final = resources
         self.loop: Final = resources.loop
@@ -198,9 +229,9 @@ class Core:
         explain = _Explain()
         policy = context.policy._attach(kinds, explain, roots, joined.hints, catalog.package, must_be_named)
         protect_imports(context, policy, catalog, tools)
-        refuse_shown_workspace(context, policy, tools)
+        shown = Boundary(context, policy).workspace_of_programs(tools)
         _refuse_unknown_limits(context.concurrency, joined.tools)
-        resources = Resources(context, joined.packages, loop, is_async=not own_loop)
+        resources = Resources(context, joined.packages, loop, shown, is_async=not own_loop)
         _check_injection(handlers, resources.planner)
         audit = resources.audit = _open_records(context, joined, roots, in_loop=not own_loop)
         core = cls(joined, handlers, context, policy, resources, audit)
@@ -287,8 +318,19 @@ class Core:
             call.arguments, places = self._approved_arguments(call, call.request, answer)
             ctx._tool = as_approved(call.tool, places)
         if call.record is not None:
+            if call.tool.always is not None and call.record.notes_touched:
+                self._note_touched(call)
             call.record.start(call.tool, call.arguments, ctx.signal.check)
         return None
+
+    def _note_touched(self, call: PreparedCall) -> None:
+        """Tells the audit log what a call touches about which the policy need not know that."""
+        tool = call.tool
+        if call.record is None or (tool.preview is None and not tool.info.resources):
+            return
+        with suppress(Exception):  # what a handler cannot say before it runs is not known
+            preview = preview_call(tool, call.arguments, ToolContext()._open(before_approval(tool), self))
+            call.record.note_touched(record_touched(tool, preview), call.arguments)
 
     def _authorize(self, call: PreparedCall, call_id: str | None) -> None:
         """Applies the rules on what the call touches, and makes the request that must be approved before it runs."""
@@ -297,18 +339,27 @@ class Core:
             preview = preview_call(tool, args, ToolContext()._open(before_approval(tool), self, call_id))
         except BaseException as error:
             path.reraise(error, tool.name)
+        asked = tool.commands.find_asked(self.guards.fs, preview)
         places = locate_paths(tool.preview_fs, preview)
-        call.verdict = verdict = self._judge(tool, preview, places)
+        call.verdict = verdict = judge_named(self._judge(tool, preview, places), asked)
+        if call.record is not None and call.record.notes_touched:
+            call.record.note_touched(record_touched(tool, preview, places), args)
         if verdict.decision == "allow":
             return
         if verdict.decision == "deny" or self.context.approver is None:
             raise path.not_allowed(tool.name, verdict)
-        try:
-            preview = preview.with_diff()
-        except BaseException as error:
-            path.reraise(error, tool.name)
-        from toolkit.runtime.approvals import request_approval
+        from toolkit.runtime.approvals import Remembered, request_approval
 
+        places, preview = with_asked(places, preview, asked)
+        call.bound = bound = self._bind(tool, args, preview, places)
+        known = self._memory.find(bound)
+        if known is not None:
+            call.verdict, call.remembered = as_remembered(verdict, known), Remembered(approval=known)
+        else:
+            try:
+                preview = preview.with_diff()
+            except BaseException as error:
+                path.reraise(error, tool.name)
         call.places = places
         call.arguments = args.model_copy(deep=True)  # the caller may still hold what is nested in them
         call.request = request_approval(
@@ -321,7 +372,34 @@ class Core:
             call_id=call_id,
             session_id=self.context.session_id,
             annotations=self.catalog.annotations(tool.name),
+            bound=bound,
         )
+
+    def _bind(self, tool: Tool, args: BaseModel, preview: Preview, places: tuple[LocatedPath, ...] | None) -> Bound:
+        """What an approval of this call would cover if it were remembered."""
+        from toolkit.runtime.remembered import bind
+
+        context, tier = self.context, self.tier_of(tool)
+        sandbox = () if tier is None else (tier, context.command_network, context.git, context.mode)
+        return bind(tool, args, preview, places, self.guards.fs, self._memory.workspace, sandbox)
+
+    @cached_property
+    def _memory(self) -> ApprovalMemory:
+        from toolkit.runtime.remembered import ApprovalMemory
+
+        context = self.context
+        roots = (context.workspace, *context.read_roots, *context.write_roots)
+        return ApprovalMemory(context.remembered, self.guards.identify_workspace(), roots)
+
+    def remember(self, call: PreparedCall, scope: Scope) -> None:
+        """Remembers an approval that was just given, unless the request said that it cannot be; raises if that fails."""
+        from toolkit.runtime.approvals import check_unchanged
+
+        assert call.request is not None and call.bound is not None
+        if call.bound.words:
+            check_unchanged(call.request, call.tool.preview_fs)
+            context = self.context
+            self._memory.keep(call.tool.name, call.bound, scope, agent=context.agent, session=context.session_id)
 
     def _judge(self, tool: Tool, preview: Preview, places: tuple[LocatedPath, ...] | None) -> Verdict:
         verdict = tool.by_name or self.policy._judge(tool.name, tool.info.required, preview, places)
@@ -346,6 +424,8 @@ class Core:
             preview = preview_call(tool, args, ToolContext()._open(before_approval(tool), self, request.call_id))
             places = locate_paths(tool.preview_fs, preview)
             verdict = self.policy._judge(tool.name, tool.info.required, preview, places)
+            if call.record is not None and call.record.notes_touched:
+                call.record.note_touched(record_touched(tool, preview, places), args)
             if verdict.decision == "deny":
                 raise path.not_allowed(tool.name, verdict)
             return args, places
@@ -363,11 +443,19 @@ class Core:
         args, _ = path.validate(tool, path.as_object(tool, arguments, is_text=False))
         preview = preview_call(tool, args, ToolContext()._open(before_approval(tool), self))
         places = locate_paths(tool.preview_fs, preview)
-        verdict = self._judge(tool, preview, places)
-        from toolkit.guard.policy.touched import list_considered
+        asked = tool.commands.find_asked(self.guards.fs, preview)
+        verdict = judge_named(self._judge(tool, preview, places), asked)
+        from toolkit.guard.policy.touched import list_considered, list_remembered
+        from toolkit.runtime.bindings import find_unbound
 
         considered = list_considered(self.policy, verdict, tool.name, tool.info.required, preview, places)
-        return replace(verdict, considered=considered)
+        if verdict.decision == "ask":
+            places, preview = with_asked(places, preview, asked)
+            known = self._memory.find(self._bind(tool, args, preview, places))
+            if known is not None:
+                verdict = as_remembered(verdict, known)
+                considered = list_remembered(verdict, considered)
+        return replace(verdict, considered=considered, unbound=find_unbound(self, tool.name))
 
     def _first_use(self, name: str) -> Tool:
         info = self.catalog.tools.get(name) if isinstance(name, str) else None
@@ -378,11 +466,17 @@ class Core:
             return self.resolve(original)
         refusal, always = self.admission(info)
         parts = self.handlers.get(name)
-        granted = frozenset((*info.required, *self._granted_options(info)))
+        granted = self.boundary.granted(info)
         kinds = _touched_kinds(info, self.handlers)
-        fs, consent = self.files_for(name, info.required, granted, kinds)
+        fs, consent = self.boundary.files(self.guards.fs, name, info.required, granted, kinds)
+        commands = self.boundary.commands(name, granted)
+        place = self.handlers.place(name)
+        if place != "toolkit":
+            commands = commands.join(NOTHING_TO_RUN)  # what no approval lifts
         if consent is not None and "path" in kinds and any(rule.only_writes for rule in consent.rules):
             always = None  # a call that would change such a file must be recognised
+        if commands.asking:
+            always = None  # and a command that names what it may open only after approval
         output = self.catalog.reader(info, "Output")
         tool = Tool(
             info=info,
@@ -391,8 +485,9 @@ class Core:
             always=always,
             handler=parts and inject(parts.run, self.planner, self.workers, blocking=info.blocking),
             preview=parts and parts.preview,
+            place=place,
             granted=granted,
-            commands_write=not self.policy._forbids_writing(name),
+            commands=commands,
             fs=fs if fs is None or consent is None else fs.with_consent(consent),
             preview_fs=fs,
             consent=consent,
@@ -409,18 +504,6 @@ class Core:
         self.tools[name] = tool
         return tool
 
-    def files_for(
-        self, name: str, required: Collection[Permission], granted: frozenset[Permission], kinds: Collection[str]
-    ) -> tuple[SandboxFS | None, Consent | None]:
-        """The files of a tool without what the policy denies it, and what its calls may touch there without approval."""
-        if _FILE_PERMISSIONS.isdisjoint(granted):
-            return None, None
-        fs = self.guards.fs if "write" in granted else self.guards.fs.for_reading()
-        denied = self.policy._denied_paths(name, required)
-        if denied:
-            fs = fs.with_deny(denied)
-        return fs, find_consent(self.context, self.policy, name, required, granted, kinds)
-
     def _form(self, info: ToolInfo, parts: HandlerParts[..., Any] | None, output: Reader) -> MessageForm:
         keeps = parts is None or parts.keeps_output
         keeper = TextKeeper(self.output_cache, self.context.session_id, info.name) if keeps else None
@@ -433,14 +516,10 @@ class Core:
             return MessageForm(None, keeper)
         return MessageForm(None, keeper, json_writer(model))
 
-    def _granted_options(self, info: ToolInfo) -> list[Permission]:
-        """The optional permissions that the context grants, less those that a rule denies or asks about."""
-        context = self.context
-        return [
-            word
-            for word in info.optional
-            if word in context.permissions and not self.policy._withholds(info.name, word)
-        ]
+    def commands_of(self, name: str) -> CommandBoundary:
+        """What binds the commands of a tool, which this toolkit may not list; nothing is imported for it."""
+        info = self.catalog.tools.get(name)
+        return self.boundary.commands(name, {"execute"} if info is None else self.boundary.granted(info))
 
     def with_guest(self, tool: FunctionTool[..., Any], granted: frozenset[Permission]) -> Core:
         """A core that runs a tool with at most these permissions: this one if it has the tool, else one that has only this
@@ -539,6 +618,11 @@ class Core:
         return self.context.mode == "read-only" and "write" in info.required
 
 
+def as_remembered(verdict: Verdict, approval: RememberedApproval) -> Verdict:
+    """The verdict on a call about which the policy asks, and which was approved before."""
+    return replace(verdict, decision="allow", because=f"{approval.because}; {verdict.because}")
+
+
 def _load_tool(context: ToolkitContext[Any], loop: LoopThread | None, tool: CodeTool) -> FunctionTool[..., Any]:
     """Loads a code-first tool; a lazy one is made for this context, in the toolkit's loop if the toolkit is sync."""
     from toolkit.runtime.functions import LazyTool
@@ -548,7 +632,7 @@ def _load_tool(context: ToolkitContext[Any], loop: LoopThread | None, tool: Code
     return tool.load(context, None if loop is None else lambda work: loop.submit(work)[0].result())
 
 
-def _touched_kinds(info: ToolInfo, handlers: Handlers) -> frozenset[str]:
+def _touched_kinds(info: ToolInfo, handlers: Handlers) -> Collection[str]:
     return touched_kinds(info, has_preview=handlers.has_preview(info.name))
 
 
@@ -645,42 +729,6 @@ def _may_change_files(context: ToolkitContext[Any], policy: SecurityPolicy[Any],
         return False
     verdict = policy._admit(tool.name, tool.required)
     return verdict is None or verdict.decision != "deny"
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# When programs may see the files of the workspace themselves: only if no rule is about reading them.
-#
-# The sandbox shows the workspace as a whole. Rules on paths, and approvals, bind the tools that read files, and would not
-# hold for what a program opens by itself.
-
-
-def refuse_shown_workspace(
-    context: ToolkitContext[Any], policy: SecurityPolicy[Any], tools: Iterable[ToolInfo]
-) -> None:
-    """Raises ``SetupError`` if the settings show programs the workspace, and the policy limits who may read what there."""
-    if context.programs is None or context.programs.workspace != "read-only":
-        return
-    if "read" not in context.permissions:
-        raise _refusal("this context does not grant the permission 'read'")
-    for tool in tools:
-        if "read" in tool.required and "write" not in tool.required and _is_limited(policy, tool):
-            raise _refusal(f"the policy limits which files {tool.name} may read")
-
-
-def _is_limited(policy: SecurityPolicy[Any], tool: ToolInfo) -> bool:
-    name, permissions = tool.name, tool.required
-    if policy._denied_paths(name, permissions) or policy._ask_rules(name, permissions):
-        return True
-    verdict = policy._admit(name, permissions)
-    is_offered = verdict is None or verdict.decision != "deny"
-    return is_offered and policy._allowed_places(name, permissions) is not None
-
-
-def _refusal(why: str) -> SetupError:
-    return SetupError(
-        f"programs: workspace='read-only' cannot be used, because {why}, and a program could read all of them; "
-        "leave it out (programs then read files with tools), or remove the limit"
-    )
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -846,9 +894,11 @@ class View:
         """The answer with which a suspended call is resumed. From here on it is used, whatever happens."""
         from toolkit.runtime.approvals import not_asked, take_answer
 
-        if call.request is None:
+        if call.request is None or call.remembered is not None:
             raise not_asked(call.tool.name)
-        return take_answer(call.request, call.tool.preview_fs, given, self._core.approvals())
+        answer = take_answer(call.request, call.tool.preview_fs, given, self._core.approvals())
+        self._remember(answer, call)
+        return answer
 
     def _read_reply(self, reply: Reply, request: ApprovalRequest, call: PreparedCall) -> Answer:
         """The answer of an approver; ends the call if there is none yet."""
@@ -856,7 +906,14 @@ class View:
 
         if isinstance(reply, Suspend):
             raise suspend(request, reply, self._core.approvals(), call.tool.preview_fs)
+        self._remember(reply, call)
         return reply
+
+    def _remember(self, answer: Answer, call: PreparedCall) -> None:
+        from toolkit.runtime.approvals import Approve
+
+        if isinstance(answer, Approve) and answer.remember is not None:
+            self._core.remember(call, answer.remember)
 
     def _may_block(self, call: ToolCall) -> bool:
         """Whether a call may wait for something: its tool does not declare otherwise, or more than the handler runs."""

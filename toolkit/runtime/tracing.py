@@ -133,6 +133,15 @@ class TracedRecord:
         if self._record is not None:
             self._record.note_decision(verdict, tier, answer)
 
+    @property
+    def notes_touched(self) -> bool:
+        """Whether the audit log wants to know what the call touches."""
+        return self._record is not None and self._record.notes_touched
+
+    def note_touched(self, touched: dict[str, Any], args: BaseModel) -> None:
+        if self._record is not None:
+            self._record.note_touched(touched, args)
+
     def start(self, tool: Tool, args: BaseModel, check: Check) -> None:
         """Notes the arguments, if they are wanted."""
         self._add_content("gen_ai.tool.call.arguments", args, "inputSchema")

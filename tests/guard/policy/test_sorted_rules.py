@@ -72,7 +72,7 @@ def judge_one_by_one(policy: SecurityPolicy[str], permissions: list[Any], previe
         return "allow", found.because
     named = policy.tools.get("x")
     because = f"the policy's default is {policy.default}" if named is None else f"the policy says {named} for this tool"
-    reason = touched.why_uncovered(allowing)
+    reason, _ = touched.why_uncovered(allowing)
     return named or policy.default, f"{because} ({reason})" if reason else because
 
 

@@ -168,8 +168,8 @@ waiting = {}
 
 
 def obeys(request):
-    """Does what the text says: ``count``, ``env``, ``read PATH``, ``fetch URL``, ``die CODE``, or ``wait NAME``, which never
-    ends."""
+    """Does what the text says: ``count``, ``env``, ``read PATH``, ``write PATH``, ``fetch URL``, ``die CODE``, or
+    ``wait NAME``, which never ends."""
     global count
     word, _, rest = request["params"]["arguments"]["text"].partition(" ")
     if word == "wait":
@@ -182,9 +182,13 @@ def obeys(request):
         print("I am going", file=sys.stderr, flush=True)
         os._exit(int(rest))
     count += 1
-    if word not in ("read", "fetch"):
+    if word not in ("read", "write", "fetch"):
         return answer(request, **text(str(count) if word == "count" else json.dumps(dict(os.environ))))
     try:
+        if word == "write":
+            with open(rest, "w") as file:
+                file.write("changed")
+            return answer(request, **text("written"))
         with open(rest, "rb") if word == "read" else urllib.request.urlopen(rest) as file:
             answer(request, **text(file.read().decode()))
     except OSError as error:

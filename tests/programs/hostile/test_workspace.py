@@ -66,14 +66,28 @@ def test_by_default_there_is_no_workspace(tmp_path: Path) -> None:
     "policy",
     [
         SecurityPolicy(default="allow", rules=[Rule("deny", path=".env")]),
-        SecurityPolicy(default="allow", rules=[Rule("ask", path="private/**")]),
+        SecurityPolicy(default="allow", rules=[Rule("ask", path=".env")]),
         SecurityPolicy(default="allow", rules=[Rule("deny", tools=["grep"], path=".env")]),
         SecurityPolicy(default="allow", rules=[Rule("deny", permission="read", path=".env")]),
+    ],
+)
+def test_what_any_tool_that_reads_is_denied_is_hidden(tmp_path: Path, policy: SecurityPolicy) -> None:
+    context = make_context(tmp_path, policy)
+    (tmp_path / "workspace/.env").write_text("SECRET")
+    with create_agent_toolkit(context) as toolkit:
+        assert toolkit.run_program("import pathlib\npathlib.Path('a.txt').read_text()", checker="off").value == "one\n"
+        (error,) = toolkit.run_program("import pathlib\npathlib.Path('.env').read_text()", checker="off").errors
+        assert "PermissionError" in error.message
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
         SecurityPolicy(default="deny", rules=[Rule("allow", tools=["read_file"], path="docs/**")]),
         SecurityPolicy(default="allow", tools={"read_file": "ask"}),
     ],
 )
-def test_it_is_refused_if_a_rule_limits_what_may_be_read(tmp_path: Path, policy: SecurityPolicy) -> None:
+def test_it_is_refused_if_only_some_files_may_be_read(tmp_path: Path, policy: SecurityPolicy) -> None:
     for create in (create_agent_toolkit, create_async_agent_toolkit):
         with pytest.raises(SetupError, match="workspace='read-only' cannot be used, because the policy limits"):
             create(make_context(tmp_path, policy))

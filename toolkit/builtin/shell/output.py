@@ -270,6 +270,7 @@ class CommandFields(TypedDict):
     duration_ms: int
     sandbox: Literal["full", "reduced", "none"]
     network: bool
+    hidden: list[str]
 
 
 def run_command(ctx: ToolContext, title: str, limit: int, start: Start) -> CommandFields:
@@ -294,6 +295,7 @@ def run_command(ctx: ToolContext, title: str, limit: int, start: Start) -> Comma
         duration_ms=result.duration_ms,
         sandbox=result.tier,
         network=result.network != "none",
+        hidden=list(map(str, result.hidden)),
     )
 
 
@@ -331,6 +333,8 @@ def render_result(output: CommandOutput) -> str:
         lines += ["[stderr]", output.stderr.removesuffix("\n")]
     if not output.stdout and not output.stderr:
         lines.append("[no output]")
+    if output.hidden:
+        lines.append(f"[hidden from this command: {', '.join(output.hidden)}]")
     return "\n".join([*lines, *_sandbox_hints(output)])
 
 
@@ -355,7 +359,7 @@ def _sandbox_hints(output: CommandOutput) -> list[str]:
         return [
             "[sandbox: this host is not allowed; Network(allow_hosts=[...]) and the policy decide what commands reach]"
         ]
-    if _REFUSED.search(ends):
+    if _REFUSED.search(ends) and not output.hidden:
         offline = "" if output.network else "; there is no network beyond it"
         return [f"[sandbox: most places outside the workspace and $TMPDIR are read-only or hidden{offline}]"]
     if not output.network and _UNREACHABLE.search(ends):

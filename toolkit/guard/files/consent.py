@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 # Stands for the entries of a directory: a rule that covers this name there covers whatever is in it.
-_ANY_ENTRY: Final = "\0"
+ANY_ENTRY: Final = "\0"
 
 
 class RealPath(NamedTuple):
@@ -55,6 +55,30 @@ class LocatedPath(NamedTuple):
     identity: str = ""
     """Changes when the file, its directory or the way to it is replaced by another one."""
 
+    @property
+    def name(self) -> str | None:
+        """The real path as records name it, as ``SandboxFS.name_real`` does."""
+        if self.real is None:
+            return None
+        below = self.real.in_workspace
+        return name_place(self.real.below[0] if below else self.places[-1], below, self.is_directory)
+
+
+def name_place(names: Names, in_workspace: bool, is_directory: bool) -> str:
+    """A real path as records name it: from the workspace on, or absolute; with a slash at the end of a directory."""
+    text = "/".join(names) if in_workspace else "/".join(("", *names))
+    return f"{text or '.'}/" if is_directory else text
+
+
+def read_place(name: str, *, is_written: bool, leads_nowhere: bool = False) -> LocatedPath:
+    """The place that a record names, for rules that are judged without the files."""
+    names, in_workspace = tuple(split_names(name)), not name.startswith("/")
+    forms = Forms([fold_all(names)], () if in_workspace else [fold_all(names)])
+    if leads_nowhere:
+        return LocatedPath(name, forms, is_written)
+    real = RealPath(in_workspace, (names,), () if in_workspace else (names,))
+    return LocatedPath(name, forms, is_written, real, (names,), is_directory=name.endswith("/"))
+
 
 Allows: TypeAlias = Callable[[RealPath], bool]
 
@@ -73,7 +97,7 @@ class AskRule:
         """Whether a call that names this path needs approval. Concerns a directory if it covers all that is in it."""
         if self.only_writes and not path.is_written:
             return False
-        return self.globs.cover(path.forms) or (path.is_directory and self.globs.cover(path.forms.below(_ANY_ENTRY)))
+        return self.globs.cover(path.forms) or (path.is_directory and self.globs.cover(path.forms.below(ANY_ENTRY)))
 
 
 class Consent:
@@ -137,6 +161,19 @@ class Consent:
             ):
                 return rule
         return None
+
+
+class PathLimit(NamedTuple):
+    """A pattern, as in deny rules, that binds commands, and the rule that it is from, in words.
+
+    ``hides``: else what it covers only may not be changed. ``asks``: the approval of a call lifts it for the paths that the
+    call names.
+    """
+
+    pattern: str
+    because: str
+    hides: bool = True
+    asks: bool = False
 
 
 def approval_error(shown: str, rule: AskRule) -> SandboxViolation:

@@ -20,11 +20,12 @@ import copy
 import errno
 import itertools
 import os
+import stat
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
 from toolkit.errors import InvalidArguments, SandboxViolation, SetupError, ToolFailed
-from toolkit.guard.files.consent import Consent, Forms, Globs, LocatedPath, fold_all
+from toolkit.guard.files.consent import Consent, Forms, Globs, LocatedPath, fold_all, name_place
 from toolkit.guard.files.handles import (
     READ_FILE,
     Check,
@@ -38,7 +39,7 @@ from toolkit.guard.files.handles import (
     kind_of,
 )
 from toolkit.guard.files.path import AcceptChanges, FileErrors, SandboxPath, ignore_changes, split_names, to_failure
-from toolkit.guard.files.place import find_place
+from toolkit.guard.files.place import find_place, real_names
 from toolkit.guard.files.protect import ALWAYS_PROTECTED, AccessRules, HoldPlaces, ReadOnlyPlaces, Root, hold_nothing
 from toolkit.guard.files.resolve import HANDLE, READ_DIRECTORY, ResolverName, open_beneath, pick
 
@@ -147,6 +148,28 @@ class FileGuard(Handle[AccessRules]):
             return self._begin().locate(self.path(text), text, self._resolver, is_written=is_written)
         except (InvalidArguments, SandboxViolation):
             return LocatedPath(text, Forms([fold_all(split_names(text))], []), is_written)
+
+    def name_real(self, text: str) -> str | None:
+        """The real path of what a path leads to, for records; None if it leads nowhere or out of the roots. Does not fail.
+
+        Relative to the workspace, absolute in another root. Directories have a slash at their end.
+        """
+        try:
+            path, rules = self.path(text), self._begin()
+            number = open_beneath(rules.root(path).number, SandboxPath(path.parts).text, HANDLE, self._resolver)
+        except FileNotFoundError:
+            return self.locate(text).name
+        except (OSError, InvalidArguments, SandboxViolation):
+            return None
+        try:
+            real, is_folder = real_names(number), stat.S_ISDIR(os.fstat(number).st_mode)
+        finally:
+            os.close(number)
+        top = rules.workspace.real_names
+        if real[: len(top)] != top:  # another root, or the workspace has moved
+            top = real_names(rules.workspace.number)
+        below = real[: len(top)] == top
+        return name_place(real[len(top) :] if below else real, below, is_folder)
 
     def open_file(self, text: str) -> OpenFile:
         """Open a regular file for reading; anything else is ``NOT_FILE``."""

@@ -54,13 +54,14 @@ class Root(Descriptor):
     ``name`` is the absolute path it was given by, ``real`` its real path when it was opened.
     """
 
-    __slots__ = ("name", "names", "real", "writable")
+    __slots__ = ("name", "names", "real", "real_names", "writable")
 
     def __init__(self, number: int, name: str, real: str, *, writable: bool) -> None:
         super().__init__(number)
         self.name: Final = name
         self.names: Final[Names] = tuple(part for part in name.split("/") if part)
         self.real: Final = real
+        self.real_names: Final[Names] = tuple(part for part in real.split("/") if part)
         self.writable: Final = writable
 
     @property

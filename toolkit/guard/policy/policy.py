@@ -7,7 +7,7 @@ matches it; allow rules must cover *everything* that it touches.
 Paths are judged by where they really lead, before the call; the sandbox holds the call to that while it runs.
 
 How it is built: ``rule.py`` is one rule, ``policy_file.py`` reads a file of them, and ``touched.py`` compares them with what
-a call touches. ``commands.py`` reads commands, with the tables in ``command_options.py``.
+a call touches. ``commands.py`` compares commands, and ``shell_text.py`` reads them.
 """
 
 from __future__ import annotations
@@ -16,13 +16,25 @@ import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Self, TypeAlias, TypeVar, cast
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Final,
+    Generic,
+    Literal,
+    NamedTuple,
+    Protocol,
+    Self,
+    TypeAlias,
+    TypeVar,
+    cast,
+)
 
 from toolkit.errors import PolicyError, nearest
 from toolkit.guard.policy.rule import DECISIONS, HINTS, Decision, Hint, Rule
 
 if TYPE_CHECKING:
-    from toolkit.guard.files.consent import Allows, AskRule, LocatedPath
+    from toolkit.guard.files.consent import Allows, AskRule, LocatedPath, PathLimit
     from toolkit.guard.permission import Permission
     from toolkit.guard.policy.policy_file import PolicyFile
     from toolkit.guard.policy.preview import Preview
@@ -34,7 +46,14 @@ NameT = TypeVar("NameT", bound=str)
 
 Admission: TypeAlias = Literal["allow", "ask", "deny", "depends"]
 FindHints: TypeAlias = Callable[[str], Collection[Hint]]
-Explain: TypeAlias = "Callable[[str, Mapping[str, Any]], Verdict]"
+
+
+class Explain(Protocol):
+    """The toolkit that a policy was built into, as the policy asks it."""
+
+    def __call__(self, name: str, arguments: Mapping[str, Any], /) -> Verdict: ...
+
+    def bindings(self) -> tuple[BoundRule, ...]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +64,37 @@ class Verdict:
     because: str
     considered: tuple[Considered, ...] = field(default=(), repr=False, compare=False)
     """What the policy looked at, in the order in which it counts; only ``explain`` fills it."""
+    unbound: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    """Rules that cannot keep the tool from what they are about, with the way out; only ``explain`` fills it."""
+    exact_rule: str | None = field(default=None, repr=False, compare=False)
+    """The ``command`` of the rule that would allow just what an allow rule with the same program does not cover. It holds
+    arguments, so errors and the audit log leave it out."""
 
 
+Door: TypeAlias = Literal["file tools", "fetches", "commands", "programs", "local servers", "remote servers"]
+"""A way to touch something."""
+How: TypeAlias = Literal["kernel", "checked", "-", "cannot bind"]
+"""How a limit holds: enforced by the kernel, checked by us before or while a call runs, without meaning there, or not."""
+
+
+class Binding(NamedTuple):
+    """How a limit holds at one door, and for each tool there that it cannot bind, a sentence with the way out."""
+
+    how: How
+    unbound: Mapping[str, str] = {}
+
+
+class BoundRule(NamedTuple):
+    """One rule of the policy, or one limit of the context, and how it holds at each door that the toolkit has."""
+
+    place: str | None
+    """``policy.toml:3:1``, if it was read from a file."""
+    text: str
+    doors: Mapping[Door, Binding]
+
+
+RUNS: Final = "runs commands"
+"""Among the kinds of things that a tool touches: what rules deny or ask about on paths is hidden from its commands."""
 _SHOWN: Final = 6
 """How many decisions and rules a ``repr`` shows."""
 _BUILT_IN: Final = "toolkit.generated"
@@ -169,8 +217,10 @@ class SecurityPolicy(Generic[NameT]):
         covering = rules.any_allowing or touched.covered_by(allowing)
         if covering is not None:
             return _verdict(covering)
-        fallback, reason = self._fallback(name), touched.why_uncovered(allowing)
-        return Verdict(fallback.decision, f"{fallback.because} ({reason})") if reason else fallback
+        fallback, (reason, exact) = self._fallback(name), touched.why_uncovered(allowing)
+        if not reason:
+            return fallback
+        return Verdict(fallback.decision, f"{fallback.because} ({reason})", exact_rule=exact)
 
     def _rules_of(self, name: str, permissions: tuple[Permission, ...]) -> ToolRules:
         """The rules that cover a tool, sorted at the first call of it."""
@@ -206,6 +256,21 @@ class SecurityPolicy(Generic[NameT]):
             )
         return self._explain(name, args)
 
+    def bindings(self) -> tuple[BoundRule, ...]:
+        """Where each rule holds: the table of ``toolkit policy show``, for the toolkit that was built with the policy.
+
+        >>> from toolkit import ToolkitContext, create_agent_toolkit
+        >>> policy = SecurityPolicy(default="allow", rules=[Rule("deny", path="secrets/**")])
+        >>> with create_agent_toolkit(ToolkitContext(".", policy, sandbox="full")):
+        ...     for row in policy.bindings():
+        ...         if "secrets" in row.text:
+        ...             row.doors["file tools"].how, row.doors["commands"].how
+        ('checked', 'kernel')
+        """
+        if self._explain is None:
+            raise PolicyError("a policy can say where its rules hold only after a toolkit was built with it")
+        return self._explain.bindings()
+
     def _withholds(self, name: str, permission: Permission) -> bool:
         """Whether a deny or ask rule withholds an optional permission from a tool.
 
@@ -214,11 +279,28 @@ class SecurityPolicy(Generic[NameT]):
         rules = self._covering_rules(name, (permission,))
         return any(rule.permission == permission and rule.decision != "allow" for rule in rules)
 
-    def _forbids_writing(self, name: str) -> bool:
-        """Whether commands of a tool may change no file, because a deny rule covers all that write."""
+    def _why_no_writing(self, name: str) -> str | None:
+        """The rule because of which commands of a tool may change no file; None if there is none.
+
+        A rule that asks withholds the permission as well, because nobody can be asked while a command runs.
+        """
         writing: tuple[Permission] = ("write",)
         rules = self._covering_rules(name, writing)
-        return any(rule.permission == "write" and rule.decision == "deny" and not rule.is_conditional for rule in rules)
+        withholding = (rule for rule in rules if rule.permission == "write" and not rule.is_conditional)
+        return next((repr(rule) for rule in withholding if rule.decision != "allow"), None)
+
+    def _command_limits(self, name: str, granted: Collection[Permission]) -> tuple[PathLimit, ...]:
+        """What rules on paths keep from the commands of a tool, which read and write without declaring it."""
+        from toolkit.guard.files.consent import PathLimit
+
+        found = []
+        for rule in self._covering_rules(name, {*granted, "read", "write"}):
+            pattern = rule.path
+            if pattern is None and rule.permission == "read" and not rule.is_conditional:
+                pattern = "**"  # who may read nothing sees nothing
+            if pattern is not None and rule.decision != "allow":
+                found.append(PathLimit(pattern, repr(rule), rule.permission != "write", rule.decision == "ask"))
+        return tuple(found)
 
     def _denied_paths(self, name: str, permissions: Collection[Permission]) -> tuple[str, ...]:
         """Path globs that no call of the tool may touch. The sandbox enforces them through links, patches and walks."""
@@ -267,6 +349,10 @@ class SecurityPolicy(Generic[NameT]):
         naming = (rule.decision for rule in self.rules if name in (rule.tools or ()))
         return any(decision != "deny" for decision in (own, *naming))
 
+    def _parts(self) -> tuple[SecurityPolicy[Any], ...]:
+        """The policies whose rules count, which is this one unless it narrows another."""
+        return (self,)
+
     def _locate(self, path: KeyPath) -> str | None:
         """``policy.toml:3:1``: where a key is in the file of the policy; None if it was not read from one."""
         return None if self._file is None else self._file.locate(path)
@@ -309,7 +395,7 @@ class SecurityPolicy(Generic[NameT]):
                 f"{self._at(('rules', index))}{rule!r} has a {rule.condition} condition, but {name!r} declares no"
                 f" {rule.condition}: its spec needs an 'x-resource', or its handler a 'preview'"
                 for name in rule.tools or ()
-                if name in known and rule.condition is not None and rule.condition not in known[name]
+                if name in known and not _applies(rule, known[name])
             ]
         place = next((place for place in self._places if any(_is_below(place, root) for root in roots)), None)
         if place is not None:
@@ -363,6 +449,12 @@ def _way_out(name: str, known: Collection[str], package: str) -> str:
             " from your generated package (on the command line: --package)"
         )
     return f" of {package}; if its spec is new, run `toolkit generate`"
+
+
+def _applies(rule: Rule[Any], kinds: Collection[str]) -> bool:
+    """Whether a rule can apply to a tool that touches things of these kinds."""
+    is_enforced = rule.condition == "path" and rule.decision != "allow" and RUNS in kinds
+    return rule.condition is None or rule.condition in kinds or is_enforced
 
 
 def _verdict(rule: Rule[Any]) -> Verdict:
@@ -429,8 +521,11 @@ class NarrowedPolicy(SecurityPolicy[NameT]):
     def _withholds(self, name: str, permission: Permission) -> bool:
         return self._limit._withholds(name, permission) or self._own._withholds(name, permission)
 
-    def _forbids_writing(self, name: str) -> bool:
-        return self._limit._forbids_writing(name) or self._own._forbids_writing(name)
+    def _why_no_writing(self, name: str) -> str | None:
+        return self._limit._why_no_writing(name) or self._own._why_no_writing(name)
+
+    def _command_limits(self, name: str, granted: Collection[Permission]) -> tuple[PathLimit, ...]:
+        return self._limit._command_limits(name, granted) + self._own._command_limits(name, granted)
 
     def _denied_paths(self, name: str, permissions: Collection[Permission]) -> tuple[str, ...]:
         return self._limit._denied_paths(name, permissions) + self._own._denied_paths(name, permissions)
@@ -460,6 +555,9 @@ class NarrowedPolicy(SecurityPolicy[NameT]):
         attached = super()._attach(known, explain, roots, find_hints, package, must_be_named)
         attached._limit, attached._own = limit, own
         return attached
+
+    def _parts(self) -> tuple[SecurityPolicy[Any], ...]:
+        return self._limit, self._own
 
     def _for_unlisted_tools(self) -> Self:
         view = super()._for_unlisted_tools()

@@ -13,6 +13,7 @@ from toolkit.guard.permission import PERMISSIONS, Permission, unknown_permission
 if TYPE_CHECKING:
     from toolkit.guard.files.consent import AskRule, Globs, LocatedPath, RealPath
     from toolkit.guard.network.hosts import Host, HostPattern
+    from toolkit.guard.policy.shell_text import ShellCommand
     from toolkit.guard.policy.touched import Touched
 
 
@@ -78,12 +79,12 @@ class Rule(Generic[NameT]):
     """One decision for some tools. Without ``tools``, ``permission`` and ``hint`` it covers every tool.
 
     ``hint`` selects tools by their self-declared hints, or the lack of them; only rules that ask or deny may have one.
-    A rule has at most one condition: ``path`` (a glob), ``command`` (the words it begins with) or ``host`` (a name, or
+    A rule has at most one condition: ``path`` (a glob), ``command`` (its words, with ``*``) or ``host`` (a name, or
     ``*.example.org``). ``match`` and ``not_match`` are examples that are checked here, so a rule that does not mean what its
     author thinks is refused. ``tools=[]`` covers nothing: an empty list is never "no restriction".
 
-    >>> Rule("allow", command="git log", match=["git log -1"], not_match=["git logout", "git log --output=x"])
-    Rule('allow', command='git log')
+    >>> Rule("allow", command="git log *", match=["git log -1"], not_match=["git logout", "git log > x"])
+    Rule('allow', command='git log *')
     """
 
     def __init__(
@@ -124,7 +125,8 @@ class Rule(Generic[NameT]):
         self.condition: Final[Condition | None] = given[0] if given else None
         self._globs: Final = None if path is None or decision == "allow" else _globs(path)
         self._matches_path: Final = None if path is None else _path_matcher(path, self._globs)
-        self._words: Final = () if command is None else _command_words(command, decision)
+        self.spelled: Final = None if command is None else _read_command(command, decision)
+        """The command as it is compared."""
         self.host_pattern: Final = None if host is None else _host_pattern(host)
         self.ask_rule: Final = (
             None if self._globs is None or decision == "deny" else _ask_rule(self._globs, self.because)
@@ -156,8 +158,8 @@ class Rule(Generic[NameT]):
         """For deny and ask: whether anything that the call touches matches. What cannot be read counts as a match."""
         if self._matches_path is not None:
             return any(map(self._concerns, touched.places or ())) or any(map(self._matches_path, touched.paths))
-        if self._words:
-            return touched.commands is not None and touched.commands.match(self._words)
+        if self.spelled is not None:
+            return touched.commands is not None and touched.commands.match(self.spelled)
         if self.host_pattern is not None:
             return touched.opaque_url or any(map(self.host_pattern.matches, touched.hosts))
         return True
@@ -180,11 +182,6 @@ class Rule(Generic[NameT]):
         if self.path.startswith("/"):
             names += real.absolute
         return any(self._matches_path("/".join(one)) for one in names)
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """The words of ``command``; empty without one."""
-        return self._words
 
     def allows_host(self, host: Host) -> bool:
         return self.host_pattern is not None and self.host_pattern.matches(host)
@@ -239,6 +236,12 @@ def _check_hint(hint: object, decision: Decision) -> None:
 def _check_strings(values: Mapping[str, object]) -> None:
     """Rules also come from files, which no type checker has seen."""
     for name, value in values.items():
+        if name == "command" and isinstance(value, list) and value and all(isinstance(word, str) for word in value):
+            import json
+
+            from toolkit.guard.policy.commands import write_rule
+
+            raise PolicyError(f"a rule's 'command' must be a string: write command = {json.dumps(write_rule(value))}")
         if value is not None and not isinstance(value, str):
             what = "a list; write one rule for each" if isinstance(value, list) else type(value).__name__
             raise PolicyError(f"a rule's {name!r} must be a string, not {what}")
@@ -307,7 +310,7 @@ def _host_pattern(text: str) -> HostPattern:
         raise PolicyError(str(error)) from None
 
 
-def _command_words(command: str, decision: Decision) -> tuple[str, ...]:
+def _read_command(command: str, decision: Decision) -> ShellCommand:
     from toolkit.guard.policy.commands import read_rule
 
     return read_rule(command, decision)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from toolkit.errors import ToolkitError
@@ -61,30 +61,30 @@ class Touched(NamedTuple):
             ]
         found += [next((rule for rule in rules if rule.allows_host(host)), None) for host in self.hosts]
         if self.commands is not None:
-            cover = self.commands.find_cover([rule.words for rule in rules])
-            found.append(None if cover.rule is None or cover.reason else rules[cover.rule])
+            cover = self.commands.find_cover([rule.spelled for rule in rules])
+            found.append(None if cover is None else rules[cover])
         return found[0] if found and all(rule is not None for rule in found) else None
 
     def why_matched(self, rule: Rule[Any]) -> str:
         """Why a deny or ask rule on commands matches what does not look like it; else empty."""
-        if rule.command is None or self.commands is None or not self.commands.run.is_unreadable:
+        if rule.spelled is None or self.commands is None:
             return ""
-        return (
-            " (it matches every command that cannot be read, as this one: use plain words without variables,"
-            " substitutions, loops and uncommon wrappers)"
-        )
+        reason = self.commands.why_matched(rule.spelled)
+        return f" ({reason})" if reason else ""
 
-    def why_uncovered(self, rules: Sequence[Rule[Any]]) -> str:
-        """Why allow rules do not cover the call, if one of them begins like a command of it or covers a path as it is
-        written; else empty. Where a path leads is not said: nobody may have allowed to look there."""
+    def why_uncovered(self, rules: Sequence[Rule[Any]]) -> tuple[str, str | None]:
+        """Why allow rules do not cover the call, if one of them has the program of a command of it or covers a path as it is
+        written, else empty; and the command of the exact rule, if that would do.
+
+        Where a path leads is not said: nobody may have allowed to look there."""
         for place in self.places or ():
             is_covered = place.real is not None and any(rule.allows_real(place.real) for rule in rules)
             if not is_covered and any(rule.allows_path(place.text) for rule in rules):
-                return f"{place.text!r} leads to a place that no allow rule covers"
+                return f"{place.text!r} leads to a place that no allow rule covers", None
         if self.commands is None:
-            return ""
-        cover = self.commands.find_cover([rule.words for rule in rules])
-        return cover.reason if cover.rule is None else f"{rules[cover.rule]!r}: {cover.reason}" if cover.reason else ""
+            return "", None
+        near, reason, exact = self.commands.why_uncovered([rule.spelled for rule in rules])
+        return (f"{rules[near]!r}: {reason}" if near is not None else reason), exact
 
 
 def _host_of(url: str) -> Host | None:
@@ -193,6 +193,12 @@ def list_considered(
             has_decided, outcome = True, "decides"
         found.append(Considered(considered.place, considered.decision, considered.text, outcome))
     return tuple(found)
+
+
+def list_remembered(verdict: Verdict, considered: Sequence[Considered]) -> tuple[Considered, ...]:
+    """The same for a call that was approved before: that decides, in the place of what asked."""
+    first = Considered(None, verdict.decision, "an approval that was remembered", "decides")
+    return (first, *(replace(one, outcome="matches") if one.outcome == "decides" else one for one in considered))
 
 
 def _candidates(

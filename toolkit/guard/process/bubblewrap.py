@@ -22,14 +22,14 @@ import signal
 import stat
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.abc import InspectLoader
-from typing import Final
+from typing import Final, TypeAlias
 
 from toolkit.guard.files.resolve import HANDLE, open_beneath, openat2
 from toolkit.guard.process import bubblewrap_main
 from toolkit.guard.process.kernel import PR_SET_CHILD_SUBREAPER, Unsupported, prctl
-from toolkit.guard.process.messages import CommandRequest, Setup, identity
+from toolkit.guard.process.messages import MOVED, CommandRequest, LimitedEntry, Setup, identity
 from toolkit.guard.process.program import SYSTEM, SYSTEM_PATH, is_below
 from toolkit.guard.process.supervisor import DEV_LINKS, DEVICES, ETC, TMP, TMP_BYTES, children, send_report
 
@@ -107,6 +107,16 @@ class _Mount:
 
 
 @dataclass(frozen=True, slots=True)
+class _EmptyMount:
+    """What is mounted over a hidden path; ``file`` is the descriptor of an empty file, None over a directory."""
+
+    file: int | None
+
+
+_Mounts: TypeAlias = dict[str, _Mount | _EmptyMount]
+
+
+@dataclass(frozen=True, slots=True)
 class _RunningCommand:
     stderr_file: int  # a memory file with what bubblewrap prints
     trusted: frozenset[str]  # places with code of the interpreter that are mounts of their own for this command
@@ -130,10 +140,11 @@ class BubblewrapStarter:
         _, *stdio, client = descriptors
         writable = self._setup.roots.workspace_writable and not request.read_only
         trusted = self._trusted_mounts() if writable else {}
-        mounts = {**self._root_mounts(request), **self._held_mounts(request), **trusted}
         stderr_file = _make_memory_file(b"")
         try:
             with contextlib.ExitStack() as stack:
+                limited = self._limited_mounts(request, stack)
+                mounts = _limit({**self._root_mounts(request), **self._held_mounts(request), **trusted}, limited)
                 files = {path: _close_with(stack, os.open(path, os.O_RDONLY | os.O_CLOEXEC)) for path in self._files}
                 message = _close_with(stack, _make_memory_file(self._message(request, stdio, client, mounts)))
                 pid = self._spawn(
@@ -142,7 +153,7 @@ class BubblewrapStarter:
                         *_mount_options({**self._system, **_copy_steps(files)}, mounts),
                         *("--", sys.executable, "-I", "-S", "-c", _START, str(self._code), str(message)),
                     ],
-                    [*stdio, client, self._server, self._code, message, *files.values()],
+                    [*stdio, client, self._server, self._code, message, *files.values(), *_files_of(mounts)],
                     stderr_file,
                 )
         except OSError:
@@ -177,16 +188,17 @@ class BubblewrapStarter:
             number = next((number for number in _TOLD if line.endswith(os.strerror(number))), 0)
             send_report(client, "setup", number, f"bubblewrap: {line}")
 
-    def _message(self, request: CommandRequest, stdio: list[int], client: int, mounts: dict[str, _Mount]) -> bytes:
+    def _message(self, request: CommandRequest, stdio: list[int], client: int, mounts: _Mounts) -> bytes:
         """What ``bubblewrap_main`` reads."""
         message = {
             "roots": asdict(self._setup.roots),
             "limits": asdict(self._setup.limits),
-            "request": {**asdict(request), "held": []},
+            "request": {**asdict(request), "held": [], "limited": []},
             "stdio": stdio,
             "client": client,
             "server": self._server,
-            "mounts": {place: mount.identity for place, mount in mounts.items()},
+            "mounts": {place: mount.identity for place, mount in mounts.items() if isinstance(mount, _Mount)},
+            "hidden": [place for place, mount in mounts.items() if isinstance(mount, _EmptyMount)],
         }
         return marshal.dumps(message)
 
@@ -217,6 +229,30 @@ class BubblewrapStarter:
             if entry.required:
                 place, source = (os.path.join(top, entry.path) if entry.path else top for top in (entry.root, source))
                 mounts[place] = _Mount(source, entry.identity, entry.read_only)
+        return mounts
+
+    def _limited_mounts(self, request: CommandRequest, stack: contextlib.ExitStack) -> _Mounts:
+        """What path rules keep from the command. Bubblewrap mounts through a link, so what it leads to is hidden instead."""
+        roots = self._setup.roots
+        places: dict[str, LimitedEntry] = {}
+        for entry in request.limited:
+            given = os.path.join(entry.root, entry.path)
+            if not os.path.lexists(given) or identity(os.lstat(given)) != entry.identity:
+                raise Unsupported(MOVED)
+            place = os.path.realpath(given)
+            if os.path.exists(place) and any(
+                is_below(place, root) for root in (roots.workspace, *roots.read, *roots.write)
+            ):
+                places[place] = entry
+        mounts: _Mounts = {}
+        for place, entry in places.items():
+            if any(is_below(place, other) and above.hides for other, above in places.items() if other != place):
+                continue
+            if not entry.hides:
+                mounts[place] = _Mount(place, identity(os.stat(place)), True)
+            else:
+                file = None if os.path.isdir(place) else _close_with(stack, _make_memory_file(b""))
+                mounts[place] = _EmptyMount(file)
         return mounts
 
     def _trusted_mounts(self) -> dict[str, _Mount]:
@@ -264,20 +300,43 @@ def _copy_steps(files: dict[str, int]) -> dict[str, list[str]]:
     return {path: ["--perms", "0444", "--file", str(fd), path] for path, fd in files.items()}
 
 
-def _mount_options(system: dict[str, list[str]], mounts: dict[str, _Mount]) -> list[str]:
+def _limit(mounts: dict[str, _Mount], limited: _Mounts) -> _Mounts:
+    """All mounts: nothing is inside a hidden one, and nothing writable inside one that is kept."""
+    found: _Mounts = {}
+    for place, mount in mounts.items():
+        around = [limit for other, limit in limited.items() if is_below(place, other)]
+        if not any(isinstance(limit, _EmptyMount) for limit in around):
+            found[place] = replace(mount, read_only=True) if around else mount
+    return {**found, **limited}
+
+
+def _files_of(mounts: _Mounts) -> list[int]:
+    return [mount.file for mount in mounts.values() if isinstance(mount, _EmptyMount) and mount.file is not None]
+
+
+def _mount_options(system: dict[str, list[str]], mounts: _Mounts) -> list[str]:
     """The options for all mounts, outermost first."""
     # A path that is usually a link becomes a directory where a root is below it.
     steps = {
         place: step for place, step in system.items() if step[0] != "--symlink" or not _contains_any(place, mounts)
     }
     for place, mount in mounts.items():
-        steps[place] = ["--ro-bind" if mount.read_only else "--bind", mount.source, place]
+        steps[place] = _mount_step(place, mount)
         for parent in _with_parents(place)[1:]:
             around = max((root for root in mounts if is_below(parent, root)), key=len, default=parent)
-            if around != parent and not mounts[around].read_only:
+            outer = mounts.get(around)
+            if around != parent and isinstance(outer, _Mount) and not outer.read_only:
                 # Also a mount of its own, or a command could replace it by a link that bubblewrap follows.
                 steps[parent] = ["--bind", parent, parent]
     return [*(word for place in sorted(steps) for word in steps[place]), "--remount-ro", "/"]
+
+
+def _mount_step(place: str, mount: _Mount | _EmptyMount) -> list[str]:
+    if isinstance(mount, _Mount):
+        return ["--ro-bind" if mount.read_only else "--bind", mount.source, place]
+    if mount.file is None:
+        return ["--perms", "0000", "--tmpfs", place, "--remount-ro", place]
+    return ["--perms", "0000", "--ro-bind-data", str(mount.file), place]
 
 
 def _contains_any(folder: str, places: Iterable[str]) -> bool:

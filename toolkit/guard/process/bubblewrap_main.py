@@ -26,7 +26,8 @@ def main(message_fd: int) -> NoReturn:
         {"is_full": True, "roots": _namespace(message["roots"]), "limits": _namespace(message["limits"])}
     )
     supervisor = Supervisor(setup, _namespace(message["request"]), -1, message["client"], message["server"], {})
-    supervisor.run(message["stdio"], lambda: _prepare(message["mounts"], message["request"]["gitconfig"]))
+    mounts, hidden, gitconfig = message["mounts"], message["hidden"], message["request"]["gitconfig"]
+    supervisor.run(message["stdio"], lambda: _prepare(mounts, hidden, gitconfig))
 
 
 def _namespace(values: dict[str, object]) -> Any:
@@ -34,10 +35,13 @@ def _namespace(values: dict[str, object]) -> Any:
     return SimpleNamespace(**values)
 
 
-def _prepare(mounts: dict[str, list[int]], gitconfig: str) -> None:
-    """Refuse mounts that are not of the directories that were meant, and fill the new ``/tmp``."""
+def _prepare(mounts: dict[str, list[int]], hidden: list[str], gitconfig: str) -> None:
+    """Refuse mounts that are not of the directories that were meant, or that hide nothing, and fill the new ``/tmp``."""
     for place, known in mounts.items():
         info = os.lstat(place)
         if [info.st_dev, info.st_ino] != known:
             raise Unsupported("a directory was moved or replaced while it was being mounted")
+    for place in hidden:
+        if os.lstat(place).st_mode & 0o777:
+            raise Unsupported("a path that a rule hides was replaced while the command was being started; run it again")
     fill_tmp(gitconfig)

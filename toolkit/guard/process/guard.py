@@ -35,8 +35,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self, TypeAlias, TypedDict, Unpack
 
-from toolkit.errors import InvalidArguments, SetupError, ToolFailed, ToolkitError, ToolNotAllowed
+from toolkit.errors import InvalidArguments, SandboxViolation, SetupError, ToolFailed, ToolkitError, ToolNotAllowed
 from toolkit.forks import close_pipe, open_pipe, start_again_in_child
+from toolkit.guard.files.consent import PathLimit
 from toolkit.guard.files.guard import FileGuard
 from toolkit.guard.files.handles import Check
 from toolkit.guard.files.path import Accept
@@ -51,11 +52,13 @@ from toolkit.guard.permission import (
     GitMode,
     Mode,
     SandboxChoice,
+    UnenforcedRules,
 )
 from toolkit.guard.process.command import Command, CommandExit, build_environment, check_argv
 from toolkit.guard.process.fork_client import memory_file
 from toolkit.guard.process.messages import CommandRequest
-from toolkit.guard.process.program import expand_home, find_environment
+from toolkit.guard.process.path_limits import NO_APPROVALS, Approvals, HiddenPaths
+from toolkit.guard.process.program import expand_home, find_environment, is_below
 from toolkit.guard.process.sandbox import GuardedNetwork, Sandbox, StartErrors, open_root, stdin_from_pipe
 from toolkit.guard.process.tier import Tier, TierChoice, pick_tier
 from toolkit.guard.trusted_code import places_to_hold
@@ -111,6 +114,8 @@ class ProcessResult:
     network: CommandNetwork
     ended_by: EndedBy | None = None
     notes: tuple[str, ...] = ()
+    hidden: tuple[HiddenPaths, ...] = ()
+    """How many paths path rules hid from it, and which."""
 
     @property
     def signal_name(self) -> str | None:
@@ -145,7 +150,8 @@ class ProcessGuard:
     ``state_dir`` is where the reduced tier keeps the commands' HOME; the system's directory for temporary files if not
     given. ``git`` is what commands may change in repositories, ``limits`` what one may use, ``internet`` what one with
     the guarded network reaches. ``keep`` are patterns, as in deny rules, of files that commands may not change: they are
-    put back after a command. May be used by several threads. ``close`` it or use a ``with`` block: that kills what
+    put back after a command. ``unenforced_rules``: whether a command runs, in a tier that cannot hide them, although it could
+    open paths that rules hide. May be used by several threads. ``close`` it or use a ``with`` block: that kills what
     still runs.
     """
 
@@ -163,6 +169,7 @@ class ProcessGuard:
         limits: CommandLimits | None = None,
         internet: Network | None = None,
         keep: Sequence[str] = (),
+        unenforced_rules: UnenforcedRules = "refuse",
     ) -> None:
         if mode not in _MODES:
             raise SetupError(f"mode must be one of {', '.join(_MODES)}, not {mode!r}")
@@ -189,6 +196,9 @@ class ProcessGuard:
             stack.pop_all()
         self._read_only = mode == "read-only"
         self._guarded = GuardedNetwork(internet)
+        self._limits: tuple[PathLimit, ...] = ()
+        self._approved: Approvals = NO_APPROVALS
+        self._unenforced_rules: Final = unenforced_rules
         self._check: Check = _no_check
         self._programs: set[LongProcess] = set()
 
@@ -233,6 +243,15 @@ class ProcessGuard:
         """
         view = copy.copy(self)
         view._read_only = True
+        return view
+
+    def with_limits(self, limits: tuple[PathLimit, ...], approved: Approvals = NO_APPROVALS) -> ProcessGuard:
+        """A view of the same sandbox whose commands obey these rules on paths, each but for what was approved.
+
+        Limit: ``unsafe-none`` enforces nothing, not even this.
+        """
+        view = copy.copy(self)
+        view._limits, view._approved = limits, approved
         return view
 
     def for_git(self) -> ProcessGuard:
@@ -280,6 +299,7 @@ class ProcessGuard:
         with contextlib.ExitStack() as stack:
             request = self._prepare_request(stack, argv, cwd, env, network, sandbox=True)
             request = self._review_after(stack, request, notes)
+            request, hidden = self._limit_paths(request)
             unsandboxed = self._choice.unsafe
             start_proxy = self._guarded.proxy_for(network, self._choice, unsandboxed=unsandboxed)
             # Never the host's /dev/null: a process that has it open can change its mode.
@@ -294,7 +314,7 @@ class ProcessGuard:
             if note:
                 sinks["stderr"](f"\n[{note}]\n".encode())
         result = self._result(request, outcome, kept, timed_out, time.monotonic() - started)
-        return dataclasses.replace(result, notes=(*outcome.refusals, *notes))
+        return dataclasses.replace(result, notes=(*outcome.refusals, *notes), hidden=hidden)
 
     def start(
         self,
@@ -330,6 +350,7 @@ class ProcessGuard:
                 self._sandbox.refuse_writable_program(request)
             else:
                 request = self._review_after(stack, request, [], long=True)
+                request, _ = view._limit_paths(request)
             unsandboxed = self._choice.unsafe or not sandbox
             start_proxy = self._guarded.proxy_for(network, self._choice, unsandboxed=unsandboxed)
             with StartErrors():
@@ -354,14 +375,15 @@ class ProcessGuard:
 
         It is ended with ``stack``.
         """
-        roots, path = [expand_home(root) for root in read_roots], list[str]()
+        roots, environment, path = [expand_home(root) for root in read_roots], list[str](), list[str]()
         if argv and os.path.isabs(argv[0]):
             found = find_environment(argv[0], self._sandbox.places_of_tools)
-            roots, path, argv = [*roots, *found.roots], found.path, [found.program, *argv[1:]]
-        if not roots:
+            environment, path, argv = found.roots, found.path, [found.program, *argv[1:]]
+        if not roots and not environment:
             return self, argv
         view = copy.copy(self)
-        view._sandbox = self._sandbox.reading(roots, path)
+        # What is there twice could be hidden in one place and not in the other.
+        view._sandbox = self._sandbox.reading(roots, environment, path, real=bool(self._limits))
         stack.callback(view._sandbox.close)
         return view, argv
 
@@ -434,6 +456,27 @@ class ProcessGuard:
 
         stack.callback(review)
         return request
+
+    def _limit_paths(self, request: CommandRequest) -> tuple[CommandRequest, tuple[HiddenPaths, ...]]:
+        """The request with what path rules keep from the command; refused where the tier cannot do that."""
+        if not self._limits or self._choice.unsafe:
+            return request, ()
+        limited, hidden = self._sandbox.limit_paths(request, self._limits, self._approved)
+        if self.tier == "full" or not limited.limited:
+            here = os.path.join(self.workspace, request.cwd)
+            if any(entry.hides and is_below(here, os.path.join(entry.root, entry.path)) for entry in limited.limited):
+                rules = ", ".join(found.because for found in hidden)
+                raise SandboxViolation(
+                    f"the working directory {display(request.cwd)!r} is hidden from commands by {rules}"
+                )
+            return limited, hidden
+        if self._unenforced_rules == "accept":
+            return request, ()
+        rules = ", ".join(dict.fromkeys(limit.because for limit in self._limits))
+        raise ToolNotAllowed(
+            f"the command was not run: it could open what {rules} keeps from it, which the reduced sandbox of this machine"
+            ' cannot hide; CommandSettings(unenforced_rules="accept") accepts that'
+        )
 
     def _resolve_cwd(self, cwd: str) -> str:
         """Check ``cwd``; returns it relative to the workspace, as the supervisor resolves it again."""

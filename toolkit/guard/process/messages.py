@@ -10,11 +10,13 @@ import json
 import os
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from toolkit.guard.permission import CommandLimits, CommandNetwork
 from toolkit.guard.process.kernel import Unsupported
 from toolkit.guard.process.program import is_below
+
+MOVED: Final = "a path that a rule hides was moved while the command was being started; run it again"
 
 
 def identity(info: os.stat_result) -> list[int]:
@@ -86,12 +88,24 @@ class HeldEntry(NamedTuple):
     required: bool
 
 
+class LimitedEntry(NamedTuple):
+    """An entry below a root that the command cannot open (``hides``) or cannot change, because of a path rule; without a
+    path, a whole root that it cannot change. ``holds_way``: the directories on the way cannot be moved."""
+
+    root: str
+    path: str
+    identity: list[int]
+    hides: bool
+    holds_way: bool
+
+
 @dataclass(frozen=True, slots=True)
 class CommandRequest:
     """One command to run; ``cwd`` is relative to the workspace, ``home`` is HOME and /tmp in the reduced tier.
 
     ``until_closed``: a server, whose time is not limited. ``counts_writes``: whether the bytes that it writes to disk are.
-    ``held`` are entries that the full tier holds, ``gitconfig`` is the text of ``.gitconfig`` in its HOME.
+    ``held`` and ``limited`` are entries that the full tier mounts over, ``gitconfig`` is the text of ``.gitconfig`` in its
+    HOME.
     """
 
     argv: list[str]
@@ -104,6 +118,7 @@ class CommandRequest:
     counts_writes: bool = True
     held: list[HeldEntry] = field(default_factory=list)
     gitconfig: str = ""
+    limited: list[LimitedEntry] = field(default_factory=list)
 
 
 def encode(message: Setup | CommandRequest) -> bytes:
@@ -120,4 +135,7 @@ def decode_setup(text: bytes) -> Setup:
 def read_request(descriptor: int) -> CommandRequest:
     """The request from a file with what ``encode`` wrote; may be read again."""
     found = json.loads(os.pread(descriptor, os.fstat(descriptor).st_size, 0))
-    return CommandRequest(**{**found, "held": [HeldEntry(*entry) for entry in found["held"]]})
+    held, limited = found.pop("held"), found.pop("limited")
+    return CommandRequest(
+        **found, held=[HeldEntry(*entry) for entry in held], limited=[LimitedEntry(*entry) for entry in limited]
+    )

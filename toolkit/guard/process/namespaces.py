@@ -23,7 +23,7 @@ from typing import Final
 
 from toolkit.guard.files.resolve import HANDLE, open_beneath, openat2
 from toolkit.guard.process.kernel import PR_SET_DUMPABLE, Unsupported, forbid_new_capabilities, prctl, syscall
-from toolkit.guard.process.messages import CommandRequest, HeldEntry, Roots, identity
+from toolkit.guard.process.messages import MOVED, CommandRequest, HeldEntry, Roots, identity
 from toolkit.guard.process.program import SYSTEM
 from toolkit.guard.process.supervisor import DEV_LINKS, DEVICES, ETC, TMP, TMP_BYTES, fill_tmp
 
@@ -66,6 +66,10 @@ _NOEXEC: Final = 8
 
 _OWN_PID_MAX: Final = (6, 14)  # the first kernel where it belongs to the namespace
 _TMPFS: Final = f"mode=1777,size={TMP_BYTES},nr_inodes=200k".encode()
+# What is mounted over hidden entries. Nobody may look into it, or into the directory around the two.
+_NOTHING: Final = "/.hidden"
+_EMPTY_FILE: Final = f"{_NOTHING}/file"
+_EMPTY_FOLDER: Final = f"{_NOTHING}/folder"
 
 
 class _MountAttr(ctypes.Structure):
@@ -84,6 +88,7 @@ def enter(roots: Roots, workspace_fd: int) -> None:
     for path in trees:
         _attach(trees[path], path[1:])
     _make_links()
+    _make_nothing()
     syscall("pivot_root", _PIVOT_ROOT, b".", b".")
     syscall("leave the old root", _UMOUNT2, b".", _MNT_DETACH)
     os.chdir("/")
@@ -107,7 +112,7 @@ def mount_private(roots: Roots, *, tasks: int) -> None:
 
 
 def protect_places(roots: Roots, request: CommandRequest) -> None:
-    """Fill the new ``/tmp``, and hold what this command may not change as it is now."""
+    """Fill the new ``/tmp``, hold what this command may not change as it is now, and cover what it may not open."""
     fill_tmp(request.gitconfig)
     if request.read_only:
         for path in (roots.workspace, *roots.write):
@@ -117,6 +122,7 @@ def protect_places(roots: Roots, request: CommandRequest) -> None:
             _hold(entry)
         if roots.workspace_writable:
             _hold_trusted_code(roots)
+    _limit_paths(request)
 
 
 def bring_up_loopback() -> None:
@@ -172,6 +178,13 @@ def _make_links() -> None:
             os.symlink(target, name)
 
 
+def _make_nothing() -> None:
+    os.mkdir(_NOTHING[1:])
+    os.mkdir(_EMPTY_FOLDER[1:], 0)
+    os.close(os.open(_EMPTY_FILE[1:], os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0))
+    os.chmod(_NOTHING[1:], 0)
+
+
 def _limit_tasks(most: int) -> None:
     """Older kernels have one such switch, for the whole machine, and uid 0 could turn it: there the supervisor counts."""
     version = tuple(int(part) for part in os.uname().release.replace("-", ".").split(".")[:2] if part.isdigit())
@@ -214,6 +227,38 @@ def _hold_trusted_code(roots: Roots) -> None:
                 parents.add(f"{around}/{parent}")
                 _hold_place(root, parent, 0)
         _hold_place(root, "/".join(names), _RDONLY)
+        os.close(root)
+
+
+def _limit_paths(request: CommandRequest) -> None:
+    """Mount over what path rules keep from this command: nothing, or the same read-only. Also over links."""
+    ways: set[str] = set()
+    for entry in request.limited:  # sorted: what is inside another one comes after it
+        if not entry.path:
+            _set_attributes(_AT_FDCWD, entry.root, _RDONLY)
+            continue
+        root = os.open(entry.root, HANDLE | os.O_DIRECTORY)
+        names = entry.path.split("/")
+        for way in ("/".join(names[:count]) for count in range(1, len(names))) if entry.holds_way else ():
+            if f"{entry.root}/{way}" not in ways:
+                ways.add(f"{entry.root}/{way}")
+                _hold_place(root, way, 0)
+        try:
+            place = open_beneath(root, entry.path, HANDLE | os.O_NOFOLLOW, openat2)
+            info = os.fstat(place)
+            if identity(info) != entry.identity:
+                raise FileNotFoundError
+        except OSError:
+            raise Unsupported(MOVED) from None
+        if entry.hides:
+            is_folder = stat.S_ISDIR(info.st_mode)
+            tree = _clone_tree(_EMPTY_FOLDER if is_folder else _EMPTY_FILE)
+            _set_attributes(tree, "", _RDONLY | _NOSUID | _NODEV | _NOEXEC)
+            syscall("hide a path", _MOVE_MOUNT, tree, b"", place, b"", _MOVE_EMPTY_PATHS)
+            os.close(tree)
+        else:
+            _mount_onto_itself(place, _RDONLY)
+        os.close(place)
         os.close(root)
 
 

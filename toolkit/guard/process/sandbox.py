@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
 from toolkit.errors import SandboxViolation, SetupError, ToolFailed, ToolNotAllowed
 from toolkit.forks import close_pipe, count_restart, open_pipe, start_again_in_child
+from toolkit.guard.files.consent import PathLimit
 from toolkit.guard.files.path import Accept
 from toolkit.guard.files.protect import Root
 from toolkit.guard.network.hosts import Network
@@ -33,6 +34,7 @@ from toolkit.guard.process.command import (
 from toolkit.guard.process.fork_client import CommandHandle, ForkServerClient
 from toolkit.guard.process.kernel import Unsupported, reason
 from toolkit.guard.process.messages import CommandRequest, HeldEntry, Roots, Setup, identities
+from toolkit.guard.process.path_limits import Approvals, HiddenPaths, LimitedPaths
 from toolkit.guard.process.program import SYSTEM, SYSTEM_PATH, find, interpreter_roots, is_below, search_path
 from toolkit.guard.process.supervisor import HOME, TMP, write_gitconfig
 from toolkit.guard.process.tier import TierChoice
@@ -79,6 +81,8 @@ class Sandbox:
         roots = Roots(self.workspace, writable, {**read, **identities(interpreter)}, write if writable else {}, trusted)
         self._setup = Setup(choice.name, choice.bubblewrap, roots, limits)
         self._fd = os.dup(workspace.number)
+        self._limited_roots: tuple[Root, ...] = (workspace, *read_roots, *write_roots)
+        self._limited: dict[tuple[PathLimit, ...], LimitedPaths] = {}
         # A command of the full tier cannot write these, though they may be below a root that it can write.
         skip = [path for path in (*read, *interpreter, *trusted) if choice.name == "full"]
         self.path = search_path(inside, skip if writable else inside)
@@ -104,21 +108,27 @@ class Sandbox:
         another one may have written there before."""
         return [self.workspace, *self._setup.roots.write]
 
-    def reading(self, roots: Sequence[str], path: Sequence[str]) -> Sandbox:
-        """A sandbox of the same workspace whose commands also read ``roots``, and find programs in ``path`` first.
+    def reading(self, roots: Sequence[str], environment: Sequence[str], path: Sequence[str], *, real: bool) -> Sandbox:
+        """A sandbox of the same workspace whose commands also read ``roots`` and the ``environment`` of a program, and find
+        programs in ``path`` first. Path rules bind the roots, not the environment.
 
-        It has a fork server of its own, because roots are fixed when one starts and no other command may see these. It is
-        closed on its own.
+        Directories are there by their real path and, unless ``real``, as they are written: links inside may lead through
+        links. It has a fork server of its own, because roots are fixed when one starts and no other command may see these.
+        It is closed on its own.
         """
         known = self._setup.roots
-        # Also as it is written: links inside may lead through links.
-        extra = [path for root in roots for path in (open_root(root, "read root").real, os.path.abspath(root))]
+        opened = [open_root(root, "read root") for root in roots]
+        around = [open_root(root, "read root") for root in environment]
+        written = [*environment, *(() if real else roots)]
+        extra = [*(root.real for root in (*opened, *around)), *map(os.path.abspath, written)]
         made = copy.copy(self)
         made._setup = dataclasses.replace(
             self._setup, roots=dataclasses.replace(known, read={**known.read, **identities(extra)})
         )
         made.path = ":".join([*path, self.path])
         made._fd = os.dup(self._fd)
+        made._limited_roots = (*self._limited_roots, *opened)
+        made._limited = {}
         made._lock = threading.Lock()
         made._server = None
         made._owns_review = False
@@ -166,6 +176,18 @@ class Sandbox:
     def accept_changes(self) -> contextlib.AbstractContextManager[Accept]:
         """What is written meanwhile, and named to the function that this yields, was there before the running commands."""
         return self._review.accept_changes()
+
+    def limit_paths(
+        self, request: CommandRequest, limits: tuple[PathLimit, ...], approved: Approvals
+    ) -> tuple[CommandRequest, tuple[HiddenPaths, ...]]:
+        """The request with what path rules keep from the command, and how much of that they hide."""
+        with self._lock:
+            paths = self._limited.get(limits)
+            if paths is None:
+                paths = self._limited[limits] = LimitedPaths(self._limited_roots, limits)
+            with _LimitErrors():
+                entries, hidden = paths.find(approved)
+        return dataclasses.replace(request, limited=entries), hidden
 
     @contextlib.contextmanager
     def start(
@@ -230,6 +252,9 @@ class Sandbox:
                 return
             self._closed = True
             os.close(self._fd)
+            for paths in self._limited.values():
+                paths.close()
+            self._limited_roots = ()
             if self._server is not None:
                 self._server.close()
         if self._owns_review:
@@ -306,6 +331,18 @@ class StartErrors(OsErrorTranslation):
 
     def translate(self, error: OSError) -> ToolFailed:
         what = "the command could not be started"
+        if error.errno in SCARCE_AT_START:
+            return system_fault(what, reason(error))
+        return ToolFailed("IO", f"{what}: {reason(error)}")
+
+
+class _LimitErrors(OsErrorTranslation):
+    """What keeps path rules from being applied to a command: then it does not run."""
+
+    __slots__ = ()
+
+    def translate(self, error: OSError) -> ToolFailed:
+        what = "the command was not run: what the policy's path rules hide could not be found"
         if error.errno in SCARCE_AT_START:
             return system_fault(what, reason(error))
         return ToolFailed("IO", f"{what}: {reason(error)}")

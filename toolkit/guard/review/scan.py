@@ -5,7 +5,8 @@ that a pattern covers is found, without following a link. A directory is read ag
 command cannot set, or when it was so recent at the last reading that a later change may carry the same time (git's rule
 for files that are "racily clean"). So a scan costs one ``stat`` for each directory.
 
-Limits: patterns are not applied to object, ref and log directories inside a ``.git``, where names are those of branches.
+Limits: unless asked for, patterns are not applied to object, ref and log directories inside a ``.git``, where names are
+those of branches.
 Directories that cannot be read, and how many were more than ``MAX_FOLDERS``, are part of the result.
 """
 
@@ -92,10 +93,10 @@ class _Folder(NamedTuple):
     links: tuple[str, ...]
     kept: tuple[str, ...]
 
-    def around_child(self, path: str, name: str) -> _Around:
+    def around_child(self, path: str, name: str, *, in_repositories: bool) -> _Around:
         """What is around the directory ``name`` in this one, which is at ``path``."""
         low = name.lower()
-        bulk = self.is_git and low in _BULK and "/.git/" in f"/{path.lower()}/"
+        bulk = not in_repositories and self.is_git and low in _BULK and "/.git/" in f"/{path.lower()}/"
         return _Around(
             self.around.is_covered or bulk or name in self.kept,
             self.around.is_written or (self.is_git and low in _WRITTEN),
@@ -128,6 +129,8 @@ class ScanRoot:
 
     def __init__(self, root: Root) -> None:
         self.path: Final = root.real
+        self.names: Final = tuple(dict.fromkeys([root.real, root.name]))
+        """Its real path, and the one it was given by."""
         self.fd: Final = os.dup(root.number)
 
     def real_path(self) -> str:
@@ -160,10 +163,14 @@ class Scanner:
     """Scans the same roots again and again. Not for several threads at once.
 
     ``keep`` are the patterns of kept entries, ``skip`` directories that no command can write, by absolute path.
+    ``in_repositories``: whether the patterns are also applied to the object, ref and log directories inside a ``.git``.
     """
 
-    def __init__(self, roots: Sequence[ScanRoot], keep: Globs, skip: Collection[str]) -> None:
+    def __init__(
+        self, roots: Sequence[ScanRoot], keep: Globs, skip: Collection[str], *, in_repositories: bool = False
+    ) -> None:
         self._roots = roots
+        self._in_repositories = in_repositories
         self._keep = keep if keep.globs else None
         # By identity: a directory around one of them could be moved, and another be made in its place.
         self._skip = frozenset((info.st_dev, info.st_ino) for info in map(os.stat, filter(os.path.isdir, skip)))
@@ -220,7 +227,8 @@ class Scanner:
             prefix = f"{path}/" if path else ""
             plain = not folder.is_git and not folder.kept
             for name in folder.folders:
-                pending.append((prefix + name, around if plain else folder.around_child(path, name)))
+                inner = around if plain else folder.around_child(path, name, in_repositories=self._in_repositories)
+                pending.append((prefix + name, inner))
             if folder.is_git:
                 found.git_folders[EntryPlace(number, path)] = folder.identity
             if folder.pointers:
@@ -263,17 +271,18 @@ class Scanner:
 
     def is_kept_by_path(self, place: EntryPlace) -> bool:
         """Whether a pattern with a slash covers it, not only one for names anywhere."""
-        return self._keep is not None and self._keep.cover_by_path(_forms(self._roots[place.root], place.path))
+        return self._keep is not None and self._keep.cover_by_path(forms_of(self._roots[place.root], place.path))
 
     def _covered(self, root: ScanRoot, path: str, names: Sequence[str]) -> tuple[str, ...]:
         assert self._keep is not None
-        here = _forms(root, path)
+        here = forms_of(root, path)
         return tuple(name for name in names if self._keep.cover_entry(here, name))
 
 
-def _forms(root: ScanRoot, path: str) -> Forms:
+def forms_of(root: ScanRoot, path: str) -> Forms:
+    """The names of what is at ``path`` below a root, as patterns compare them."""
     relative = fold_all(path.split("/")) if path else ()
-    return Forms([relative], [fold_all(root.path.strip("/").split("/")) + relative])
+    return Forms([relative], [fold_all(name.strip("/").split("/")) + relative for name in root.names])
 
 
 # -- entries -----------------------------------------------------------------------------------------------------------

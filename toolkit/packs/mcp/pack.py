@@ -14,7 +14,7 @@ server declares for its own tools (``idempotentHint``) must not widen what happe
 from __future__ import annotations
 
 import importlib
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -25,7 +25,7 @@ from toolkit.guard.policy.preview import Preview
 from toolkit.inject import DependencyKey
 from toolkit.packs.mcp.server import McpServer
 from toolkit.runtime.catalog import NO_SANDBOX
-from toolkit.runtime.packs import HandlerParts, Pack
+from toolkit.runtime.packs import HandlerParts, Pack, Place
 from toolkit.runtime.tool_context import ToolContext
 from toolkit.user_state import TOKEN_RECORDS
 
@@ -52,7 +52,7 @@ class McpPack(Pack):
         self._key: Final[DependencyKey[McpConnection]] = DependencyKey(
             f"mcp server {server.name}", self._connect, lifetime="run"
         )
-        super().__init__({name: _Handler(server, tool, self._key).as_parts() for name, tool in tools.items()})
+        super().__init__({name: _Handler(server, tool, self._key, tools).as_parts() for name, tool in tools.items()})
 
     async def client(self, ctx: ToolContext) -> McpClient:
         """The server's resources and prompts, over the connection that its tools use.
@@ -68,7 +68,7 @@ class McpPack(Pack):
         connection = await ctx.resolve_async(self._key)
         from toolkit.packs.mcp.connection import McpClient
 
-        return McpClient(self.server, connection, server_access(self.server, ctx))
+        return McpClient(self.server, connection, server_access(self.server, ctx, self.handlers))
 
     async def _connect(self) -> AsyncIterator[McpConnection]:
         try:
@@ -94,12 +94,15 @@ def mcp_pack(server: McpServer, tools: Mapping[str, McpTool]) -> McpPack:
     return McpPack(server, tools)
 
 
-def server_access(server: McpServer, ctx: ToolContext) -> ServerAccess:
-    """What the context of a call allows. The server outlives the call that starts it, so that call's check is left out."""
+def server_access(server: McpServer, ctx: ToolContext, tools: Collection[str]) -> ServerAccess:
+    """What the context of a call allows a server that has these tools.
+
+    The server outlives the call that starts it, so that call's check is left out.
+    """
     from toolkit.packs.mcp.session import ServerAccess
 
     network = ctx.net.network if server.url or server.network else None
-    process = ctx.process.with_check(_never_stop) if server.command else None
+    process = ctx._process_of_server(tools).with_check(_never_stop) if server.command else None
     tokens = ctx._user_records(TOKEN_RECORDS) if server.oauth is not None else None
     return ServerAccess(process, network, ctx.mcp, tokens)
 
@@ -107,14 +110,19 @@ def server_access(server: McpServer, ctx: ToolContext) -> ServerAccess:
 class _Handler:
     """Calls one tool of a server."""
 
-    def __init__(self, server: McpServer, tool: McpTool, key: DependencyKey[McpConnection]) -> None:
+    def __init__(
+        self, server: McpServer, tool: McpTool, key: DependencyKey[McpConnection], tools: Collection[str]
+    ) -> None:
         self._server: Final = server
         self._tool: Final = tool
         self._key: Final = key
+        self._tools: Final = frozenset(tools)
         self._opted_out: Final = bool(server.command) and not server.sandbox
 
     def as_parts(self) -> HandlerParts[..., object]:
-        return HandlerParts(self, preview=self._preview, sandboxed=not self._opted_out)
+        place: Place = "local server" if self._server.command else "remote"
+        network = self._server.command_network
+        return HandlerParts(self, preview=self._preview, sandboxed=not self._opted_out, place=place, network=network)
 
     async def __call__(self, args: BaseModel, ctx: ToolContext) -> object:
         connection = await ctx.resolve_async(self._key)
@@ -127,7 +135,7 @@ class _Handler:
         result = await connection.call(
             self._tool.name,
             arguments,
-            server_access(self._server, ctx),
+            server_access(self._server, ctx, self._tools),
             timeout=self._server.timeout if left is None else min(left, self._server.timeout),
             on_progress=_progress_reporter(ctx) if ctx._watched else None,
         )

@@ -51,6 +51,7 @@ function describe(verdict) {
   return [
     el("p", {}, decisionChip(verdict.decision), ` ${sentence(verdict.because)}`),
     verdict.considered.length > 0 ? rules(verdict.considered) : null,
+    verdict.unbound.length > 0 ? el("ul", { class: "problem" }, verdict.unbound.map((one) => el("li", {}, one))) : null,
   ];
 }
 

@@ -3,8 +3,8 @@
 Promise: a call leaves a ``start`` record before its handler runs and an ``end`` record after; a refused one leaves its
 ``end``. If the log cannot take them, nothing runs. Where the records go is the business of a sink: a file that is written
 at once or in batches (``file.py``), or an ``AuditSink`` of your own. Every text in a record is bounded,
-because models choose names and call ids. The log never holds the values of arguments, and their digest leaves out what a
-schema marks as ``x-secret``.
+because models choose names and call ids. Of the values of arguments, the log holds only what rules are about: real paths,
+commands, hosts. Neither that nor the digest of the arguments has what a schema marks as ``x-secret``.
 
 A call waits for the log no longer than it may last, and never in an event loop. The end of a call that has happened waits
 only a moment; a thread then goes on.
@@ -21,7 +21,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -38,6 +38,7 @@ from toolkit.runtime.audit.file import BatchedSink, FileSink, may_not_wait, regi
 from toolkit.runtime.audit.settings import AuditFile, AuditSink, Check, MakeRecord, MustWait
 from toolkit.runtime.catalog import Tool
 from toolkit.runtime.output import ToolMessage
+from toolkit.runtime.touches import texts_of
 from toolkit.schema.accepts import compile_pattern, matches
 from toolkit.schema.keywords import APPLIED_IN_PLACE, REFERENCES, References, Schema, children
 
@@ -141,6 +142,24 @@ def _for_item(schemas: list[Schema], at: int) -> list[Any]:
     return found
 
 
+def _removed_texts(value: object, redacted: object) -> Iterator[str]:
+    """Every text that ``redact`` has removed from a value."""
+    if redacted is None:
+        pending = [value]
+        while pending:
+            one = pending.pop()
+            if isinstance(one, dict | list):
+                pending += one.values() if isinstance(one, dict) else one
+            elif one is not None and (text := str(one)):
+                yield text
+    elif isinstance(value, dict) and isinstance(redacted, dict):
+        for key, item in value.items():
+            yield from _removed_texts(item, redacted[key])
+    elif isinstance(value, list) and isinstance(redacted, list):
+        for item, left in zip(value, redacted, strict=True):
+            yield from _removed_texts(item, left)
+
+
 logger: Final = logging.getLogger("toolkit")
 
 _MAX_TEXT: Final = 1000
@@ -169,6 +188,7 @@ class AuditLog:
         """The sink that is closed with this log."""
         self._sink: Final = self._opened or _given(audit)
         self._in_loop: Final = in_loop
+        self.notes_touched: Final = audit.touched if isinstance(audit, AuditFile) else True
         self.session: Final = _bounded(session_id)
         self._schema: Final = schema
         self._without_secrets: Final[dict[str, bool]] = {}
@@ -324,6 +344,14 @@ class AuditLog:
             return {}
         return {"arguments": hashlib.sha256(data).hexdigest(), "arguments_bytes": len(data)}
 
+    def shows_secret(self, name: str, arguments: BaseModel, texts: Iterable[str]) -> bool:
+        """Whether one of these texts has a value that the schema of a tool marks as secret."""
+        if self.has_no_secrets(name):
+            return False
+        given = arguments.__pydantic_serializer__.to_python(arguments, mode="json", by_alias=True, exclude_unset=True)
+        secrets_given = list(_removed_texts(given, self.without_secrets(name, given)))
+        return any(secret in text for text in texts for secret in secrets_given)
+
     def without_secrets(self, name: str, arguments: object) -> object:
         """The arguments of a tool, without what its schema marks as secret."""
         return arguments if self.has_no_secrets(name) else redact(arguments, self._schema(name) or {})
@@ -340,7 +368,7 @@ class AuditLog:
 class Record:
     """The two records of one call. What they say is put into words when they are stored: with a batch, in another thread."""
 
-    __slots__ = ("_arguments", "_began", "_call", "_facts", "_log", "_started", "_unwritten", "_verdict")
+    __slots__ = ("_arguments", "_began", "_call", "_facts", "_log", "_started", "_touched", "_unwritten", "_verdict")
 
     def __init__(self, log: AuditLog, name: object, call_id: str | None, origin: ProgramOrigin | None = None) -> None:
         self._log = log
@@ -355,6 +383,7 @@ class Record:
         self._arguments: bytes | None = None
         """The arguments as JSON, until their facts are known."""
         self._facts: dict[str, Any] = {}
+        self._touched: dict[str, Any] = {}
         self._verdict: dict[str, str] = {}
         self._started = False
         self._unwritten: MakeRecord | None = None
@@ -364,8 +393,22 @@ class Record:
         self._verdict = {"decision": verdict.decision, "rule": verdict.because}
         if answer is not None:
             self._verdict["answer"] = type(answer).__name__.lower()
+            scope = getattr(answer, "remember", None)
+            if scope is not None:
+                self._verdict["remember"] = scope
         if tier is not None:
             self._verdict["sandbox"] = tier
+
+    @property
+    def notes_touched(self) -> bool:
+        """Whether the log wants to know what the call touches."""
+        return self._log.notes_touched
+
+    def note_touched(self, touched: dict[str, Any], args: BaseModel) -> None:
+        """Notes what the call touches; nothing of it if a secret is in it."""
+        if self._log.shows_secret(self._call["tool"], args, texts_of(touched)):
+            touched = {"redacted": True}
+        self._touched = {"touched": touched}
 
     def start(self, tool: Tool, args: BaseModel, check: Check) -> None:
         """Stores the ``start``; raises if that is not possible, so that the handler does not run.
@@ -442,7 +485,8 @@ class Record:
 
     def _make_start(self, at: float) -> dict[str, Any]:
         self._find_facts()
-        return self._log.complete({"event": "start", **self._call, **self._verdict, **self._facts}, at)
+        fields = {"event": "start", **self._call, **self._verdict, **self._touched, **self._facts}
+        return self._log.complete(fields, at)
 
     def _end(self, outcome: dict[str, Any]) -> None:
         self._log.append_end(partial(self._make_end, outcome, monotonic()))
@@ -450,7 +494,16 @@ class Record:
     def _make_end(self, outcome: dict[str, Any], at: float) -> dict[str, Any]:
         self._find_facts()
         took = round((at - self._began) * 1000, 3)
-        fields = {"event": "end", **self._call, **self._verdict, **self._facts, **outcome, "duration_ms": took}
+        touched = {} if self._started else self._touched
+        fields = {
+            "event": "end",
+            **self._call,
+            **self._verdict,
+            **touched,
+            **self._facts,
+            **outcome,
+            "duration_ms": took,
+        }
         return self._log.complete(fields, at)
 
 
@@ -536,7 +589,7 @@ os.register_at_fork(after_in_child=_start_again_in_child)
 
 
 def join_records(records: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """One record for each call: its end, or its start while there is no end; and one for each program.
+    """One record for each call, with what its start and its end say; and one for each program.
 
     ``time`` is that of the first record.
 
@@ -547,6 +600,6 @@ def join_records(records: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]
     calls: dict[Any, Mapping[str, Any]] = {}
     for record in records:
         key = ("program", record.get("program")) if record.get("event") == "program" else record.get("call")
-        began = calls.get(key, record).get("time")
-        calls[key] = {**record, "time": began}
+        before = calls.get(key, {})
+        calls[key] = {**before, **record, "time": before.get("time", record.get("time"))}
     return list(calls.values())

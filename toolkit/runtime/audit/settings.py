@@ -87,6 +87,8 @@ class AuditFile:
         to be written in a batch.
     :param max_bytes: begin a new file when this one has so many bytes. The older ones are ``<path>.1``, ``<path>.2``, ...
     :param keep: how many older files are kept; None keeps all.
+    :param touched: whether records say what a call touches: real paths, the words of commands, hosts. `toolkit policy learn`
+        needs that.
 
     >>> AuditFile("audit.jsonl", batch_seconds=0.05, max_bytes=100_000_000).path
     'audit.jsonl'
@@ -97,6 +99,7 @@ class AuditFile:
     fsync: bool
     max_bytes: int | None
     keep: int | None
+    touched: bool
 
     def __init__(
         self,
@@ -106,6 +109,7 @@ class AuditFile:
         fsync: bool = False,
         max_bytes: int | None = None,
         keep: int | None = None,
+        touched: bool = True,
     ) -> None:
         if batch_seconds is not None and not 0 < batch_seconds <= _MAX_SECONDS:
             raise SetupError(f"batch_seconds must be above 0 and at most {_MAX_SECONDS:g}, not {batch_seconds!r}")
@@ -120,6 +124,7 @@ class AuditFile:
         object.__setattr__(self, "fsync", fsync)
         object.__setattr__(self, "max_bytes", max_bytes)
         object.__setattr__(self, "keep", keep)
+        object.__setattr__(self, "touched", touched)
 
 
 def read_audit(given: object) -> AuditFile | AuditSink:

@@ -39,6 +39,7 @@ from toolkit.runtime.signals import CancelSignal
 
 if TYPE_CHECKING:
     from toolkit.guard.files.protect import Root
+    from toolkit.runtime.boundary import CommandBoundary
     from toolkit.runtime.context import ToolkitContext
     from toolkit.runtime.programs.host import Caller
     from toolkit.runtime.toolkit import Core
@@ -74,13 +75,15 @@ class SessionState:
 class Programs:
     """The sandbox, the interpreters and the checker of a toolkit's programs; each is made at its first use."""
 
-    def __init__(self, context: ToolkitContext[Any], workspace: Root, packages: Mapping[str, Root]) -> None:
+    def __init__(
+        self, context: ToolkitContext[Any], workspace: Root, packages: Mapping[str, Root], boundary: CommandBoundary
+    ) -> None:
         self._context: Final = context
         self.settings: Final = context.programs or ProgramSettings()
         shown = workspace if self.settings.workspace == "read-only" else None
         self._guard: Final = _make_guard(context, self.settings, [*packages.values(), *([shown] if shown else [])])
-        self._interpreters: Final = Interpreters(self._guard, packages, shown.real if shown else None)
-        self._checker: Final = ProgramChecker(self._guard)
+        self._interpreters: Final = Interpreters(boundary.apply(self._guard), packages, shown.real if shown else None)
+        self._checker: Final = ProgramChecker(boundary.apply(self._guard))
         self._imports: Final = ALLOWED_IMPORTS.union(self.settings.imports)
         self._closed: Final = CancelSignal()
 
