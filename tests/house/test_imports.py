@@ -434,7 +434,7 @@ NOT_FOR_A_FIRST_CALL = (
     *("toolkit.adapters", "toolkit.cli", "toolkit.codegen", "toolkit.loop", "toolkit.packs", "toolkit.schema"),
     *("toolkit.git", "toolkit.guard.network", "toolkit.guard.review", "toolkit.web"),
     *("toolkit.guard.files.changes", "toolkit.guard.files.write"),
-    *("toolkit.files.journal", "toolkit.files.locks", "toolkit.files.recovery", "toolkit.files.steps"),
+    *("toolkit.files.journal", "toolkit.files.locks", "toolkit.files.steps"),
     "toolkit.files.transaction",
     *("toolkit.guard.policy.commands", "toolkit.guard.policy.touched", "toolkit.guard.policy.preview"),
     *("toolkit.guard.process.guard", "toolkit.guard.process.guard"),

@@ -1,7 +1,7 @@
 """The journal of a transaction: the log from which another process finishes or undoes what a killed one left.
 
 Journals are in a private directory outside every root. No tool can reach them, and what they say is checked all the same
-before anybody acts on it (``recovery.py``).
+before anybody acts on it (``recover``).
 """
 
 from __future__ import annotations

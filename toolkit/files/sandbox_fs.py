@@ -26,8 +26,7 @@ from toolkit.guard.files.resolve import ResolverName
 if TYPE_CHECKING:
     import os
 
-    from toolkit.files.recovery import Recovery
-    from toolkit.files.transaction import FileChange
+    from toolkit.files.transaction import FileChange, Recovery
     from toolkit.guard.files.handles import EntryNames
     from toolkit.guard.files.write import Fingerprint, WrittenFile
     from toolkit.guard.permission import GitMode, Mode
@@ -265,7 +264,7 @@ class SandboxFS(FileGuard):
 
         Does not touch transactions of running processes or files that were changed since; reports the latter.
         """
-        from toolkit.files.recovery import recover
+        from toolkit.files.transaction import recover
 
         return () if self._journal is None else tuple(recover(self._journal, self._begin()))
 

@@ -9,11 +9,11 @@ to that. What is only convenient is built on top of it and listed here all the s
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from toolkit.files.recovery import Recovery as Recovery
     from toolkit.files.sandbox_fs import SandboxFS as SandboxFS
     from toolkit.files.transaction import Drop as Drop
     from toolkit.files.transaction import FileChange as FileChange
     from toolkit.files.transaction import Put as Put
+    from toolkit.files.transaction import Recovery as Recovery
     from toolkit.git import GitChange as GitChange
     from toolkit.git import GitGuard as GitGuard
     from toolkit.git import GitStatus as GitStatus

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import time
 from pathlib import Path
 
@@ -125,15 +126,15 @@ def test_it_needs_the_permission_to_read(tmp_path: Path) -> None:
 
 def test_no_program_runs_without_a_sandbox(tmp_path: Path) -> None:
     """The reduced tier is used only by name: ``auto`` is the full one, and ``unsafe-none`` does not reach programs."""
-    context = make_context(tmp_path)
+    context, file = make_context(tmp_path), Path(f"/tmp/{secrets.token_hex(8)}")
     choices: tuple[SandboxChoice, ...] = ("auto", "unsafe-none")
     for sandbox in choices:
         with create_agent_toolkit(
             ToolkitContext(context.workspace, ALLOW, sandbox=sandbox, state_dir=tmp_path / "state", programs=SHOWN)
         ) as toolkit:
             try:
-                source = "import pathlib\npathlib.Path('/tmp/x').write_text('x')"
+                source = f"import pathlib\npathlib.Path('{file}').write_text('x')"
                 assert toolkit.run_program(source, checker="off").value == 1
             except ToolNotAllowed as error:
                 assert "sandbox" in error.message
-            assert not Path("/tmp/x").exists()
+            assert not file.exists()
