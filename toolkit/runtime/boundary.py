@@ -93,10 +93,13 @@ class CommandBoundary:
 
     def find_asked(self, fs: SandboxFS, preview: Preview) -> tuple[tuple[PathLimit, LocatedPath], ...]:
         """The paths that the text of a command names, and that it may open only after approval."""
-        rules = self._rules()
-        if not rules:
+        if not self._rules():
             return ()
-        located = (fs.locate(path) for path in dict.fromkeys(_named_paths(preview)))
+        return self.find_asked_places(fs.locate(path) for path in dict.fromkeys(_named_paths(preview)))
+
+    def find_asked_places(self, located: Iterable[LocatedPath]) -> tuple[tuple[PathLimit, LocatedPath], ...]:
+        """The same for paths whose places are known."""
+        rules = self._rules()
         return tuple(
             (limit, place)
             for place in located

@@ -344,6 +344,8 @@ class Core:
         asked = tool.commands.find_asked(self.guards.fs, preview)
         places = locate_paths(tool.preview_fs, preview)
         call.verdict = verdict = judge_named(self._judge(tool, preview, places), asked)
+        if verdict.decision == "ask":
+            places, preview = with_asked(places, preview, asked)
         if call.record is not None and call.record.notes_touched:
             call.record.note_touched(record_touched(tool, preview, places), args)
         if verdict.decision == "allow":
@@ -352,7 +354,6 @@ class Core:
             raise path.not_allowed(tool.name, verdict)
         from toolkit.runtime.approvals import request_approval
 
-        places, preview = with_asked(places, preview, asked)
         call.bound = bound = self._bind(tool, args, preview, places)
         if self.recall(call) is None:
             try:

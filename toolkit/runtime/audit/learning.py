@@ -27,7 +27,7 @@ from toolkit.guard.policy.policy import Verdict
 from toolkit.guard.policy.preview import Preview
 from toolkit.guard.policy.rule import Decision, Rule
 from toolkit.runtime.audit.log import join_records
-from toolkit.runtime.touches import read_touched, touched_kinds
+from toolkit.runtime.touches import judge_named, read_touched, touched_kinds
 from toolkit.visible import hidden_pattern
 
 if TYPE_CHECKING:
@@ -271,8 +271,9 @@ def learn_policy(
             if call.decision == decision != verdict.decision:
                 others = [one for word in weaker for one in by_tool[call.tool][word]]
                 free = {thing for other in others for thing in _things_of(other) or ()}
+                kinds = _kinds_of(call.tool, core)  # a path that a command names is not one that its tool declares
                 for thing in _things_of(call) or ():
-                    if thing not in free:
+                    if thing not in free and thing.kind in kinds:
                         learned.add(decision, call.tool, thing)
     if not kept:
         _hide_denied(learned, seen, core)
@@ -342,11 +343,13 @@ def judge_again(core: Core, calls: Iterable[SeenCall]) -> list[Verdict]:
     """What the policy of a toolkit says of calls from a log."""
     found = []
     for call in calls:
-        info = core.catalog.tools[call.tool]
+        info, tool = core.catalog.tools[call.tool], core.resolve(call.tool)
         verdict = core.policy._admit(call.tool, info.required)
         if verdict is None:
-            places = None if core.resolve(call.tool).preview_fs is None else call.places
+            places = None if tool.preview_fs is None else call.places
             verdict = core.policy._judge(call.tool, info.required, call.preview, places)
+        if tool.preview_fs is None:  # its paths are those that a command names
+            verdict = judge_named(verdict, tool.commands.find_asked_places(call.places))
         found.append(verdict)
     return found
 
