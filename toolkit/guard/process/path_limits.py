@@ -8,9 +8,9 @@ where the pattern does not lead.
 Promise, full tier: nothing that existed when the command started and that a pattern covers is read or changed by it,
 through links, other spellings and all that it starts. Reduced tier, which has no mounts: such a command does not run.
 
-Limits: what is made later, also by another command that runs at the same time; another hard link to the file; a copy in
-the history of a repository. The names remain visible. While directories on the way are held, moving something out of them
-needs a copy (``EXDEV``).
+Limits: what is made later, or replaced; what another command moves while the search goes on, if a pattern finds it by its
+name alone; links after a ``**``; another hard link to the file; a copy in the history of a repository. The names remain
+visible. While directories on the way are held, moving something out of them needs a copy (``EXDEV``).
 """
 
 from __future__ import annotations
