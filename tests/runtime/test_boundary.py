@@ -10,6 +10,7 @@ import pytest
 
 from tests.guard.ways import needs
 from toolkit import (
+    ApprovalPending,
     ApprovalRequest,
     Approve,
     CommandSettings,
@@ -17,6 +18,7 @@ from toolkit import (
     Preview,
     Rule,
     SecurityPolicy,
+    Suspend,
     ToolCall,
     ToolContext,
     ToolkitContext,
@@ -223,6 +225,32 @@ def test_a_file_that_is_turned_into_a_link_after_the_approval_stays_hidden(works
     with over(workspace, Rule("ask", path="secret/**"), approver=approve) as tk:
         result = tk.call(ToolCall("1", "bash", {"command": "cat secret/shown"}))
     assert SECRET not in str(result.value)
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_an_approval_is_void_if_a_file_that_the_command_names_changes(workspace: Path, later: bool) -> None:
+    rule = Rule("ask", path="secret/**")
+
+    def approve(request: ApprovalRequest) -> Approve | Suspend:
+        if later:
+            return Suspend()
+        (workspace / "secret/k").write_text("other")
+        return Approve()
+
+    with over(workspace, rule, approver=approve) as tk:
+        if not later:
+            with pytest.raises(ToolNotAllowed, match="'secret/k' changed while the call waited for approval"):
+                tk.tools.bash(command="cat secret/k")
+        else:
+            with pytest.raises(ApprovalPending) as pending:
+                tk.tools.bash(command="cat secret/k")
+            assert SECRET in tk.resume(pending.value.suspended, Approve()).text()
+            with pytest.raises(ApprovalPending) as pending:
+                tk.tools.bash(command="cat secret/k")
+            (workspace / "secret/k").write_text("other")
+            with pytest.raises(ToolNotAllowed):
+                tk.resume(pending.value.suspended, Approve())
+    (workspace / "secret/k").write_text(SECRET)
 
 
 def test_a_working_directory_that_is_hidden_is_refused(workspace: Path) -> None:

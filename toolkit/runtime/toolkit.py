@@ -45,7 +45,7 @@ from toolkit.runtime.workers import LoopThread, Workers
 from toolkit.schema.models import ToolModel
 
 if TYPE_CHECKING:
-    from toolkit.files.sandbox_fs import HoldLock
+    from toolkit.files.sandbox_fs import HoldLock, SandboxFS
     from toolkit.guard.files.consent import LocatedPath
     from toolkit.guard.permission import Permission
     from toolkit.guard.policy.policy import BoundRule, SecurityPolicy, Verdict
@@ -102,6 +102,8 @@ class PreparedCall:
     """Whether the answer has been remembered."""
     places: tuple[LocatedPath, ...] | None = None
     """Where the paths lead that the request shows."""
+    shown_fs: SandboxFS | None = None
+    """What tells whether they changed since: the files of the tool or, if its command names paths, of the workspace."""
     record: Record | TracedRecord | None = None
     """Its lines in the audit log, and its span."""
 
@@ -361,13 +363,14 @@ class Core:
             except BaseException as error:
                 path.reraise(error, tool.name)
         call.places = places
+        call.shown_fs = tool.preview_fs or (self.guards.fs if asked else None)
         call.arguments = args.model_copy(deep=True)  # the caller may still hold what is nested in them
         call.request = request_approval(
             tool.name,
             call.arguments,
             preview,
             verdict.because,
-            tool.preview_fs,
+            call.shown_fs,
             places or (),
             call_id=call_id,
             session_id=self.context.session_id,
@@ -426,10 +429,10 @@ class Core:
 
         tool = call.tool
         if isinstance(answer, Approve):
-            check_unchanged(request, tool.preview_fs)
+            check_unchanged(request, call.shown_fs)
             return request.arguments, call.places
         if isinstance(answer, Edit):
-            check_unchanged(request, tool.preview_fs)  # who edits has seen the files as they were
+            check_unchanged(request, call.shown_fs)  # who edits has seen the files as they were
             args, _ = path.validate(tool, path.as_object(tool, answer.arguments, is_text=False))
             preview = preview_call(tool, args, ToolContext()._open(before_approval(tool), self, request.call_id))
             places = locate_paths(tool.preview_fs, preview)
@@ -906,7 +909,7 @@ class View:
 
         if call.request is None or call.remembered is not None:
             raise not_asked(call.tool.name)
-        answer = take_answer(call.request, call.tool.preview_fs, given, self._core.approvals())
+        answer = take_answer(call.request, call.shown_fs, given, self._core.approvals())
         self._remember(answer, call)
         return answer
 
@@ -929,7 +932,7 @@ class View:
         from toolkit.runtime.approvals import Suspend, suspend
 
         if isinstance(reply, Suspend):
-            raise suspend(request, reply, self._core.approvals(), call.tool.preview_fs)
+            raise suspend(request, reply, self._core.approvals(), call.shown_fs)
         self._remember(reply, call)
         return reply
 

@@ -106,6 +106,14 @@ def touched(policy: SecurityPolicy[str], *paths: str, writes: tuple[str, ...] = 
     return policy._judge("edit", WRITE, Preview(reads=paths, writes=writes)).decision
 
 
+def test_a_path_of_which_only_the_text_is_known_is_also_compared_after_its_dots() -> None:
+    policy: SecurityPolicy[str] = SecurityPolicy("allow", rules=[Rule("deny", path="secret/**")])
+    for path in ("secret/k", "docs/../secret/k", "a/../../secret/k", "../secret/./k", "/docs/../secret/k"):
+        assert touched(policy, path) == "deny", path
+    for path in ("docs/k", "docs/../k", "..", "docs/../notes/secret/k"):
+        assert touched(policy, path) == "allow", path
+
+
 def test_path_rules() -> None:
     policy = SecurityPolicy[str](
         "deny", rules=[Rule("allow", path="src/**"), Rule("allow", path="*.md"), Rule("deny", path=".env*")]

@@ -329,6 +329,21 @@ def test_the_reduced_tier_refuses_what_it_cannot_hide(workspace: Path) -> None:
         assert SECRET in output(hiding(guard, "secret/**"), "cat secret/k")
 
 
+def test_the_search_for_hidden_paths_can_be_cancelled(workspace: Path) -> None:
+    for number in range(1_500):
+        (workspace / f"d{number}").mkdir()
+    asked = []
+
+    def check() -> None:
+        asked.append(True)
+        if len(asked) == 3:
+            raise KeyboardInterrupt
+
+    with guard_in("full", workspace) as guard, pytest.raises(KeyboardInterrupt):
+        hiding(guard, "k").run(["sh", "-c", "touch ran; sleep 5"], check=check)
+    assert not (workspace / "ran").exists()
+
+
 @pytest.mark.parametrize("way", SANDBOXED)
 def test_too_many_paths_are_refused(workspace: Path, way: Way) -> None:
     for number in range(2_001):

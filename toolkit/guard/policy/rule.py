@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar, get_args
 
@@ -284,7 +284,27 @@ def _path_matcher(pattern: str, globs: Globs | None) -> Callable[[str], bool]:
     from toolkit.guard.files.consent import Forms, fold_all
     from toolkit.guard.files.path import split_names
 
-    return lambda path: globs.cover(Forms([fold_all(split_names(path))], []))
+    def matches(path: str) -> bool:
+        names = split_names(path)
+        spellings = [names] if ".." not in names else [names, _without_parents(names)]
+        return globs.cover(Forms(map(fold_all, spellings), []))
+
+    return matches
+
+
+def _without_parents(names: Iterable[str]) -> list[str]:
+    """The names of a path after its ``..``, as a server that has no links resolves them.
+
+    >>> _without_parents(["docs", "..", "..", "secret", "k"])
+    ['secret', 'k']
+    """
+    found: list[str] = []
+    for name in names:
+        if name != "..":
+            found.append(name)
+        elif found:
+            found.pop()
+    return found
 
 
 def _exact_matcher(pattern: str) -> Callable[[str], bool]:

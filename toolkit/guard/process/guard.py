@@ -299,7 +299,7 @@ class ProcessGuard:
         with contextlib.ExitStack() as stack:
             request = self._prepare_request(stack, argv, cwd, env, network, sandbox=True)
             request = self._review_after(stack, request, notes)
-            request, hidden = self._limit_paths(request)
+            request, hidden = self._limit_paths(request, check_both)
             unsandboxed = self._choice.unsafe
             start_proxy = self._guarded.proxy_for(network, self._choice, unsandboxed=unsandboxed)
             # Never the host's /dev/null: a process that has it open can change its mode.
@@ -350,7 +350,7 @@ class ProcessGuard:
                 self._sandbox.refuse_writable_program(request)
             else:
                 request = self._review_after(stack, request, [], long=True)
-                request, _ = view._limit_paths(request)
+                request, _ = view._limit_paths(request, self._check)
             unsandboxed = self._choice.unsafe or not sandbox
             start_proxy = self._guarded.proxy_for(network, self._choice, unsandboxed=unsandboxed)
             with StartErrors():
@@ -457,11 +457,11 @@ class ProcessGuard:
         stack.callback(review)
         return request
 
-    def _limit_paths(self, request: CommandRequest) -> tuple[CommandRequest, tuple[HiddenPaths, ...]]:
+    def _limit_paths(self, request: CommandRequest, check: Check) -> tuple[CommandRequest, tuple[HiddenPaths, ...]]:
         """The request with what path rules keep from the command; refused where the tier cannot do that."""
         if not self._limits or self._choice.unsafe:
             return request, ()
-        limited, hidden = self._sandbox.limit_paths(request, self._limits, self._approved)
+        limited, hidden = self._sandbox.limit_paths(request, self._limits, self._approved, check)
         if self.tier == "full" or not limited.limited:
             here = os.path.realpath(os.path.join(self.workspace, request.cwd))
             if any(entry.hides and is_below(here, os.path.join(entry.root, entry.path)) for entry in limited.limited):

@@ -8,20 +8,23 @@ where the pattern does not lead.
 Promise, full tier: nothing that existed when the command started and that a pattern covers is read or changed by it,
 through links, other spellings and all that it starts. Reduced tier, which has no mounts: such a command does not run.
 
-Limits: what is made later, also by another command that runs at the same time; another hard link to the file; a copy in
-the history of a repository. The names remain visible. While directories on the way are held, moving something out of them
-needs a copy (``EXDEV``).
+Limits: what is made later, or replaced; what another command moves while the search goes on, if a pattern finds it by its
+name alone; links after a ``**``; another hard link to the file; a copy in the history of a repository. The names remain
+visible. While directories on the way are held, moving something out of them needs a copy (``EXDEV``).
 """
 
 from __future__ import annotations
 
 import os
+import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from toolkit.errors import ToolNotAllowed
+from toolkit.forks import start_again_in_child
 from toolkit.guard.files.consent import ANY_ENTRY, Forms, Globs, PathLimit, escape_pattern, fold
+from toolkit.guard.files.handles import Check
 from toolkit.guard.files.path import split_names
 from toolkit.guard.files.place import Names
 from toolkit.guard.files.protect import Root
@@ -56,7 +59,7 @@ class HiddenPaths(NamedTuple):
 
 
 class LimitedPaths:
-    """Finds what path rules cover below the roots of a guard. Not for several threads at once."""
+    """Finds what path rules cover below the roots of a guard. May be used by several threads."""
 
     def __init__(self, roots: Sequence[Root], limits: Sequence[PathLimit]) -> None:
         self._roots: Final = [ScanRoot(root) for root in roots]
@@ -66,14 +69,24 @@ class LimitedPaths:
         ]
         self._reasons: Final = {limit.because: limit.asks for limit in limits}
         self._finders: Final[dict[tuple[PathLimit, ...], _LimitFinder]] = {}
+        self.start_again_in_child()
+        start_again_in_child(self)
 
-    def find(self, approved: Approvals = NO_APPROVALS) -> tuple[list[LimitedEntry], tuple[HiddenPaths, ...]]:
-        """What the sandbox mounts over, outermost first, and how much of it each rule hides."""
+    def start_again_in_child(self) -> None:
+        """Another thread may be searching while this process is forked."""
+        self._lock = threading.Lock()
+
+    def find(self, approved: Approvals, check: Check) -> tuple[list[LimitedEntry], tuple[HiddenPaths, ...]]:
+        """What the sandbox mounts over, outermost first, and how much of it each rule hides. ``check`` may end the search."""
+        with self._lock:
+            return self._find(approved, check)
+
+    def _find(self, approved: Approvals, check: Check) -> tuple[list[LimitedEntry], tuple[HiddenPaths, ...]]:
         found: dict[str, _Found] = {}
         for group in self._groups(approved):
             finder = self._finders.setdefault(group, _LimitFinder(self._roots, group))
             places = ["/" + "/".join(names) for names in approved.get(group[0], ())]
-            found |= {f"{entry.root}/{entry.path}": (entry, limit) for entry, limit in finder.find(places)}
+            found |= {f"{entry.root}/{entry.path}": (entry, limit) for entry, limit in finder.find(places, check)}
         found = _without_hidden(found)
         if len(found) > MAX_ENTRIES:
             raise ToolNotAllowed(
@@ -93,8 +106,9 @@ class LimitedPaths:
                 yield kind
 
     def close(self) -> None:
-        for root in self._roots:
-            root.close()
+        with self._lock:
+            for root in self._roots:
+                root.close()
 
 
 def _without_hidden(found: dict[str, _Found]) -> dict[str, _Found]:
@@ -117,10 +131,10 @@ class _LimitFinder:
         self._known: list[tuple[PathLimit, Globs]] = []
         self._scanner: Scanner | None = None
 
-    def find(self, approved: Sequence[str]) -> Iterator[tuple[LimitedEntry, PathLimit]]:
+    def find(self, approved: Sequence[str], check: Check) -> Iterator[tuple[LimitedEntry, PathLimit]]:
         self._look_through_links()
         assert self._scanner is not None
-        scan = self._scanner.scan()
+        scan = self._scanner.scan(check)
         if scan.left_out:
             raise ToolNotAllowed(
                 f"the command was not run: below its roots are more than {MAX_FOLDERS:,} directories, so not all that path"

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, Self, TypeAlias
 from toolkit.errors import SandboxViolation, SetupError, ToolFailed, ToolNotAllowed
 from toolkit.forks import close_pipe, count_restart, open_pipe, start_again_in_child
 from toolkit.guard.files.consent import PathLimit
+from toolkit.guard.files.handles import Check
 from toolkit.guard.files.path import Accept
 from toolkit.guard.files.protect import Root
 from toolkit.guard.network.hosts import Network
@@ -178,15 +179,15 @@ class Sandbox:
         return self._review.accept_changes()
 
     def limit_paths(
-        self, request: CommandRequest, limits: tuple[PathLimit, ...], approved: Approvals
+        self, request: CommandRequest, limits: tuple[PathLimit, ...], approved: Approvals, check: Check
     ) -> tuple[CommandRequest, tuple[HiddenPaths, ...]]:
         """The request with what path rules keep from the command, and how much of that they hide."""
-        with self._lock:
+        with self._lock, _LimitErrors():
             paths = self._limited.get(limits)
             if paths is None:
                 paths = self._limited[limits] = LimitedPaths(self._limited_roots, limits)
-            with _LimitErrors():
-                entries, hidden = paths.find(approved)
+        with _LimitErrors():  # other commands may start meanwhile
+            entries, hidden = paths.find(approved, check)
         return dataclasses.replace(request, limited=entries), hidden
 
     @contextlib.contextmanager

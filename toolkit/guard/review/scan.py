@@ -24,12 +24,14 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple, TypeAlias, TypeVar
 
 from toolkit.guard.files.consent import Forms, Globs, fold_all
+from toolkit.guard.files.handles import Check
 from toolkit.guard.files.protect import Root
 from toolkit.guard.files.resolve import HANDLE
 from toolkit.guard.process.command import remove_tree
 from toolkit.guard.process.program import is_below
 
 MAX_FOLDERS: Final = 200_000
+_CHECKED: Final = 500
 
 Identity: TypeAlias = tuple[int, int]
 
@@ -159,6 +161,10 @@ class ScanRoot:
         os.close(self.fd)
 
 
+def _do_nothing() -> None:
+    """The check of a scan that may not be ended."""
+
+
 class Scanner:
     """Scans the same roots again and again. Not for several threads at once.
 
@@ -176,11 +182,11 @@ class Scanner:
         self._skip = frozenset((info.st_dev, info.st_ino) for info in map(os.stat, filter(os.path.isdir, skip)))
         self._known: list[dict[str, _Folder]] = [{} for _ in roots]
 
-    def scan(self) -> Scan:
-        """Everything that is there now."""
+    def scan(self, check: Check = _do_nothing) -> Scan:
+        """Everything that is there now. ``check`` is called again and again, and raises to end the scan."""
         found = Scan()
         for number in range(len(self._roots)):
-            self._known[number] = self._scan_root(number, found)
+            self._known[number] = self._scan_root(number, found, check)
         return found
 
     def seen(self) -> Seen:
@@ -196,7 +202,7 @@ class Scanner:
                 return EntryPlace(place.root, "/".join(names[: count + 1]))
         return None
 
-    def _scan_root(self, number: int, found: Scan) -> dict[str, _Folder]:
+    def _scan_root(self, number: int, found: Scan, check: Check) -> dict[str, _Folder]:
         root, known = self._roots[number], self._known[number]
         fresh: dict[str, _Folder] = {}
         pending = collections.deque([("", _Around())])
@@ -205,6 +211,8 @@ class Scanner:
             if len(fresh) >= MAX_FOLDERS:
                 found.left_out += 1
                 continue
+            if len(fresh) % _CHECKED == 0:
+                check()
             folder = known.get(path)
             try:
                 info = os.stat(path or ".", dir_fd=root.fd, follow_symlinks=False)
