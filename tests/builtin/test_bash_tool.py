@@ -252,7 +252,7 @@ HARM = {
     71: ["X=1 echo a", "env touch pwned", "xargs touch pwned", "nohup touch pwned", "timeout 5 touch pwned", "sudo touch pwned", "sh -c 'touch pwned'"],
     72: ["git -c core.pager=pwned log", "find . -exec touch pwned", "find . -delete", "rg --pre pwned x",
          "sed '1e touch pwned' secret", "sed 'w pwned' secret", "tar xf a.tar --to-command=pwned"],
-    73: ["e'ch'o a", "ec\\ho a", "echo$IFS a", "echo {a,b}", "echo() { touch pwned; }; echo a"],
+    73: ["e'ch'o a", "ec\\ho a", "echo$IFS a", "{echo,a}", "echo() { touch pwned; }; echo a"],
     74: ["./git log", "bin/git log"],
     76: [" && ".join(["echo a"] * 60 + ["touch pwned"])],
 }  # fmt: skip

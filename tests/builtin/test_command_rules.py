@@ -139,8 +139,8 @@ def test_a_command_that_is_too_long_is_refused_before_it_is_parsed(workspace: Pa
         toolkit.tools.exec_command(command=command)
 
 
-def test_the_directory_of_a_command_is_not_a_path_for_rules(workspace: Path) -> None:
-    policy = SecurityPolicy(default="allow", rules=[Rule("deny", tools=["bash"], path="evil/**")])
+def test_the_directory_of_a_command_is_not_a_path_that_a_rule_allows(workspace: Path) -> None:
+    policy = SecurityPolicy(default="deny", rules=[Rule("allow", tools=["bash"], path="evil/**")])
     with pytest.raises(PolicyError, match="declares no path"):
         offline(workspace, policy)
 

@@ -410,7 +410,7 @@ class Core:
 
         assert call.request is not None and call.bound is not None
         if call.bound.words:
-            check_unchanged(call.request, call.tool.preview_fs)
+            check_unchanged(call.request, call.shown_fs)
             context = self.context
             self._memory.keep(call.tool.name, call.bound, scope, agent=context.agent, session=context.session_id)
 
