@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import select
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -94,7 +95,10 @@ def test_helpers_that_had_to_be_started_again_are_counted(tmp_path: Path) -> Non
             [helper] = [
                 int(pid) for pid in listed.split() if b"fork_server" in Path(f"/proc/{pid}/cmdline").read_bytes()
             ]
+            end = os.pidfd_open(helper)
             os.kill(helper, signal.SIGKILL)
+            select.select([end], [], [])  # it is gone, so the next command needs another one
+            os.close(end)
             assert not (await client.call_tool("exec_command", {"command": ["true"]})).is_error
 
         server.talk(run)
