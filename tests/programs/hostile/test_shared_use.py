@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -119,10 +120,11 @@ def interpreters_of(pid: int) -> list[int]:
     """The interpreters of programs among the descendants of a process."""
     found, pending = [], [pid]
     while pending:
-        for task in os.listdir(f"/proc/{pending[0]}/task"):
-            pending += map(int, Path(f"/proc/{pending[0]}/task/{task}/children").read_text().split())
-        if b"inside_start.py" in Path(f"/proc/{pending[0]}/cmdline").read_bytes():
-            found.append(pending[0])
+        with suppress(FileNotFoundError, ProcessLookupError):  # it has ended since it was listed
+            for task in os.listdir(f"/proc/{pending[0]}/task"):
+                pending += map(int, Path(f"/proc/{pending[0]}/task/{task}/children").read_text().split())
+            if b"inside_start.py" in Path(f"/proc/{pending[0]}/cmdline").read_bytes():
+                found.append(pending[0])
         del pending[0]
     return found
 
