@@ -160,7 +160,7 @@ def makers(served: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Iter
         yield {"served": served, "folder": tmp_path_factory.mktemp("bindings")}
 
 
-@settings(max_examples=repeats(32), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=repeats(24), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(limits=st.lists(RULES, max_size=3), given_context=CONTEXTS)
 def test_every_door_obeys_what_the_table_says(
     makers: dict[str, Any], limits: list[Limit], given_context: dict[str, Any]
