@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 # (see tests/examples.py). Their duration is not tested.
 SAME = settings(max_examples=40, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("same", SAME)
+settings.register_profile("new examples", settings.get_profile("default"), deadline=None)
 settings.load_profile("same")
 
 
@@ -208,7 +209,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.getoption("--everything"):
-        settings.load_profile("default")
+        settings.load_profile("new examples")
     costs: Path | None = config.getoption("--costs")
     if costs is not None:
         if not hasattr(config, "workerinput"):

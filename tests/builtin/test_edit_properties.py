@@ -123,6 +123,8 @@ def cases(draw: st.DrawFn) -> Case:
 def test_only_the_line_that_was_changed_is_changed(case: Case, act: str, with_end: bool, data: st.DataObject) -> None:
     lines = case.lines
     at = data.draw(st.integers(0, len(lines) - 1 - (act == "insert")))
+    # Between two lines that are indented differently, a new one may be indented as either.
+    assume(act != "insert" or lines[at].indent == lines[at + 1].indent)
     given, line = [one.given for one in lines], lines[at]
     rows = [one.in_file for one in lines]
     new, changed = given.copy(), rows.copy()

@@ -336,6 +336,7 @@ ATTACKS: list[str | list[str]] = [
 ]  # fmt: skip
 # What waits for a terminal, a password or another host, needs a repository with history, or acts outside its directory.
 NOT_RUN = (
+    "alias",  # only an interactive shell looks for one
     "watch",
     "su ",
     "ssh",
@@ -543,7 +544,7 @@ LONG: dict[str, tuple[list[str] | None, str | None, str]] = {
     "shells in shells": (["sh"] * 300_000, None, "allow"),
     "shells in text": (None, "sh -c " * 20_000 + "ls", "allow"),
     "globs": (None, "ls " + "*a*b " * 20_000, "allow"),
-    "quotes": (["sh", "-c", "'" * 100_000], None, "allow"),
+    "quotes": (["sh", "-c", "'" * 100_000], None, "deny"),  # a program without a name
     "backslashes": (["x", "\\" * 130_000], None, "allow"),
     "options without end": (["git", *["-a"] * 340_000], None, "deny"),
     "more than a command may have": (["ls", *["a"] * 600_000], None, "deny"),
