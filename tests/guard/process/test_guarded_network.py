@@ -338,7 +338,9 @@ def tell(process: LongProcess, line: str) -> str:
     answer = b""
     while not answer.endswith(b"\n"):
         data = process.read()
-        assert data, process.last_stderr()
+        if not data:
+            process.close(grace=30)  # it is ending, and what it says of that is read to its end
+            raise AssertionError(process.last_stderr())
         answer += data
     return answer.decode().strip()
 
