@@ -12,7 +12,7 @@ from tests.builtin.snapshots import Snapshots
 from tests.builtin.workspace import make, toolkit_for
 from tests.guard.repositories import INCOMPLETE, RUN_CODE, Repository, clean_filter, git, new_repository
 from toolkit import CancelSignal, ToolCall, ToolCancelled, ToolFailed, ToolkitError, ToolNotAllowed
-from toolkit.builtin.git.git_status_summary import MAX_LISTED, MAX_RAW, MAX_SHOWN
+from toolkit.builtin.shell.git_status_summary import MAX_LISTED, MAX_RAW, MAX_SHOWN
 from toolkit.generated import (
     GitStatusSummaryInput,
     GitStatusSummaryOutput,

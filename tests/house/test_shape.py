@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.projects import REPOSITORY
 
-MAX_MODULES, MAX_FOLDERS, MAX_LEVELS = 350, 46, 3
+MAX_MODULES, MAX_FOLDERS, MAX_LEVELS = 350, 45, 3
 MAX_MAP_BYTES = 10_000
 SHARED_ON_PURPOSE = {"Accumulator"}
 """Every provider's stream has one."""

@@ -9,7 +9,6 @@ from toolkit.generated import bind
 if TYPE_CHECKING:
     from toolkit.builtin.files import edit, read_file, tree, write_file
     from toolkit.builtin.files import list as list_directory
-    from toolkit.builtin.git import git_status_summary
     from toolkit.builtin.patch import apply_patch
     from toolkit.builtin.search import glob, grep
     from toolkit.builtin.session import (
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
         tool_output_cache,
         tool_output_cache_grep,
     )
-    from toolkit.builtin.shell import bash, exec_command, run_program
+    from toolkit.builtin.shell import bash, exec_command, git_status_summary, run_program
     from toolkit.builtin.web import webfetch
 else:
     # The same modules, each imported at the first use of its tool.
@@ -37,7 +36,7 @@ else:
     read_file = LazyModule("toolkit.builtin.files.read_file")
     tree = LazyModule("toolkit.builtin.files.tree")
     write_file = LazyModule("toolkit.builtin.files.write_file", has_preview=True)
-    git_status_summary = LazyModule("toolkit.builtin.git.git_status_summary")
+    git_status_summary = LazyModule("toolkit.builtin.shell.git_status_summary")
     apply_patch = LazyModule("toolkit.builtin.patch.apply_patch", has_preview=True)
     run_program = LazyModule("toolkit.builtin.shell.run_program", has_preview=True)
     glob = LazyModule("toolkit.builtin.search.glob")

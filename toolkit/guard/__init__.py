@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from toolkit.guard.process.guard import LongProcess as LongProcess
     from toolkit.guard.process.guard import ProcessGuard as ProcessGuard
     from toolkit.guard.process.guard import ProcessResult as ProcessResult
-    from toolkit.runtime.runs_later import RUNS_LATER as RUNS_LATER
+    from toolkit.runtime.context import RUNS_LATER as RUNS_LATER
     from toolkit.visible import display as display
     from toolkit.web import NetGuard as NetGuard
     from toolkit.web import Response as Response
